@@ -1,0 +1,241 @@
+"""`SteerableBasis`: the coordinates in which a rotation is a product of 2 × 2 turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsc.basis import kernels
+from dsc.basis.blocks import Block, block_svd
+from dsc.basis.rows import as_real, as_rows, check_values, row_chunks
+from dsc.errors import DscError
+
+RCOND = 1e-6  # singular values below this fraction of the largest count as zero
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class SteerableBasis:
+    """A basis Φ of functions on the disk whose coordinates turn pair by pair.
+
+    Coordinates are ordered by angular frequency, [t=0 | t=1 cos | t=1 sin | t=2 cos | …]: those
+    of frequency 0 stay under a rotation by θ, a (cos, sin) pair of frequency t turns by tθ.
+
+    Attributes
+    ----------
+    name
+        "disk", "annular" or "pixels"; "low" is added to what `lowpass` returns.
+    diameter
+        Pixels across the disk.
+    mask
+        (y, x) True inside the disk.
+    frequency
+        (coord,) the angular frequency of each coordinate.
+    matrix
+        (pixel, coord) the sampled basis functions, float64.
+    level
+        (coord,) the fraction of the basis's cut-off at which each coordinate comes in.
+    """
+
+    name: str
+    diameter: int
+    mask: NDArray[np.bool_] = field(repr=False)
+    frequency: NDArray[np.int64] = field(repr=False)
+    matrix: NDArray[np.float64] = field(repr=False)
+    level: NDArray[np.float64] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for array in (self.mask, self.frequency, self.matrix, self.level):
+            array.setflags(write=False)
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels in the disk."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def n_coords(self) -> int:
+        """Coordinates of a patch."""
+        return int(self.matrix.shape[1])
+
+    @property
+    def max_frequency(self) -> int:
+        """The largest angular frequency T."""
+        return int(self.frequency.max())
+
+    @cached_property
+    def start(self) -> NDArray[np.int64]:
+        """(T + 2,) where the coordinates of each frequency begin, and where the last ones end."""
+        return np.searchsorted(self.frequency, np.arange(self.max_frequency + 2))
+
+    @cached_property
+    def dual(self) -> NDArray[np.float64]:
+        """(pixel, coord) the dual functions: coordinates are inner products with these."""
+        dual = np.zeros_like(self.matrix)
+        for block in self._blocks:
+            used = block.values > RCOND * self._singular_values[0]
+            dual[:, block.columns] = block.left[:, used] / block.values[used] @ block.right[used]
+        return dual
+
+    @cached_property
+    def gram(self) -> NDArray[np.float64]:
+        """(coord, coord) ΦᵀΦ, which turns coordinate residuals into pixel energies."""
+        return self.matrix.T @ self.matrix
+
+    @cached_property
+    def is_orthonormal(self) -> bool:
+        """Whether coordinate energy equals the energy of the pixels they describe."""
+        return bool(np.abs(self.gram - np.eye(self.n_coords)).max() < 1e-9)
+
+    @cached_property
+    def _blocks(self) -> list[Block]:
+        return block_svd(self.matrix)
+
+    @cached_property
+    def _singular_values(self) -> NDArray[np.float64]:
+        return np.sort(np.concatenate([block.values for block in self._blocks]))[::-1]
+
+    @property
+    def rank(self) -> int:
+        """Dimension of the span; below `n_coords` the functions are dependent."""
+        return int((self._singular_values > RCOND * self._singular_values[0]).sum())
+
+    @property
+    def frame_bounds(self) -> tuple[float, float]:
+        """(A, B): A‖x‖² ≤ ‖Φᵀx‖² ≤ B‖x‖² for every x in the span; (1, 1) if orthonormal."""
+        return (
+            float(self._singular_values[self.rank - 1] ** 2),
+            float(self._singular_values[0] ** 2),
+        )
+
+    def project(self, patches: ArrayLike) -> Floats:
+        """Coordinates of patches.
+
+        Parameters
+        ----------
+        patches
+            (patch, diameter, diameter) or (patch, n_pixels), any real dtype.
+
+        Returns
+        -------
+        (patch, n_coords). A row depends on its own patch alone, to the bit.
+        """
+        return self._project(patches, with_rest=False)[0]
+
+    def project_with_rest(self, patches: ArrayLike) -> tuple[Floats, Floats]:
+        """Coordinates, and the energy of each patch outside the span: (patch, coord), (patch,)."""
+        return self._project(patches, with_rest=True)
+
+    def _project(self, patches: ArrayLike, with_rest: bool) -> tuple[Floats, Floats]:
+        pixels = self._pixel_rows(patches)
+        coords = np.empty((len(pixels), self.n_coords), np.float32)
+        rest = np.empty(len(pixels) if with_rest else 0, np.float32)
+        dual, matrix = self._dual_padded, self._matrix_transposed
+        for rows, chunk in row_chunks(pixels, self._disk_pixels):
+            check_values(chunk, "patches", rows.start)
+            kernels.linear_map(chunk, dual, coords[rows])
+            if with_rest:
+                kernels.energy_outside(chunk, coords[rows], matrix, rest[rows])
+        return coords, rest
+
+    def reconstruct(self, coords: ArrayLike) -> Floats:
+        """Pixels of coordinates: (patch, coord) → (patch, n_pixels)."""
+        rows = as_rows(coords, self.n_coords, "coords", "n_coords of this basis")
+        pixels = np.empty((len(rows), self.n_pixels), np.float32)
+        for part, chunk in row_chunks(rows):
+            check_values(chunk, "coords", part.start)
+            kernels.linear_map(chunk, self._matrix_transposed, pixels[part])
+        return pixels
+
+    def to_image(self, coords_or_pixels: ArrayLike, fill: float = np.nan) -> Floats:
+        """Square pictures of coordinates or of disk pixels, `fill` outside the disk.
+
+        Returns
+        -------
+        (patch, diameter, diameter). Rows of `n_pixels` values are taken as pixels (so are those
+        of the pixel basis, where the two are the same), rows of `n_coords` as coordinates.
+        """
+        values = np.asarray(coords_or_pixels)
+        if values.ndim != 2 or values.shape[1] not in (self.n_pixels, self.n_coords):
+            raise DscError(
+                f"to_image: found shape {values.shape}, need (patch, {self.n_coords}) coordinates "
+                f"or (patch, {self.n_pixels}) pixels"
+            )
+        pixels = values if values.shape[1] == self.n_pixels else self.reconstruct(values)
+        image = np.full((len(pixels), self.diameter, self.diameter), fill, np.float32)
+        image[:, self.mask] = pixels
+        return image
+
+    def steer(self, coords: ArrayLike, theta: ArrayLike) -> Floats:
+        """Turn patches counter-clockwise, as `skimage.transform.rotate` does.
+
+        Parameters
+        ----------
+        coords
+            (patch, coord).
+        theta
+            Radians, one number or one per row.
+
+        Returns
+        -------
+        (patch, coord).
+        """
+        rows = as_rows(coords, self.n_coords, "coords", "n_coords of this basis")
+        angles = np.asarray(theta, np.float64)
+        if angles.shape not in ((), (1,), (len(rows),)):
+            raise DscError(
+                f"theta: found shape {angles.shape}, need one angle or one per row ({len(rows)})"
+            )
+        if not np.isfinite(angles).all():
+            raise DscError("theta: found NaN or infinite angles, need finite radians")
+        angles = np.broadcast_to(angles, len(rows))
+        turned = np.empty((len(rows), self.n_coords), np.float32)
+        for part, chunk in row_chunks(rows):
+            check_values(chunk, "coords", part.start)
+            kernels.steer_rows(chunk, np.ascontiguousarray(angles[part]), self.start, turned[part])
+        return turned
+
+    def lowpass(self, fraction: float) -> SteerableBasis:
+        """The same basis with its cut-off frequencies reduced to `fraction` (the paper's Φ_low).
+
+        The disk basis keeps the zeros z ≤ fraction · πρ, the annular one t ≤ fraction · ⌊πs⌋ on
+        ring s. Pixels have no cut-off and all stay.
+        """
+        if not 0 < fraction <= 1:
+            raise DscError(f"fraction: found {fraction}, need a number in (0, 1]")
+        keep = self.level <= fraction
+        return SteerableBasis(
+            name=f"{self.name} low {fraction:g}",
+            diameter=self.diameter,
+            mask=self.mask,
+            frequency=self.frequency[keep],
+            matrix=self.matrix[:, keep],
+            level=self.level[keep],
+        )
+
+    @cached_property
+    def _dual_padded(self) -> Floats:
+        return kernels.pad_columns(self.dual)
+
+    @cached_property
+    def _matrix_transposed(self) -> Floats:
+        return kernels.pad_columns(self.matrix.T)
+
+    def _pixel_rows(self, patches: ArrayLike) -> NDArray[np.generic]:
+        array = np.asarray(patches)
+        side = self.diameter
+        if array.ndim == 3 and array.shape[1:] != (side, side):
+            raise DscError(
+                f"patches: found {array.shape[1]} × {array.shape[2]} pixels, need {side} × {side}: "
+                f"this basis has diameter {side}"
+            )
+        if array.ndim == 3:
+            return as_real(array, "patches")
+        return as_rows(array, self.n_pixels, "patches", f"pixels of the disk of diameter {side}")
+
+    def _disk_pixels(self, chunk: NDArray[np.generic]) -> NDArray[np.generic]:
+        return chunk[:, self.mask] if chunk.ndim == 3 else chunk

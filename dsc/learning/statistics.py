@@ -1,0 +1,188 @@
+"""What one pass over the patches leaves for the dictionary update: values that merge.
+
+All atoms are updated from the same codes, so each update needs only sums over patches:
+
+- `ksvd`: G_m = Σ_p y yᵀ with y = R(−θ) residual + a d_m, over the patches that use atom m;
+- `mod`: the normal equations of the joint least-squares problem, which fall apart by frequency.
+
+Sums are float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsc.basis import SteerableBasis
+from dsc.basis.rows import as_rows, row_chunks
+from dsc.errors import DscError, unknown_choice
+from dsc.learning import kernels
+from dsc.learning.worst import WorstPatches
+from dsc.pursuit.omp import Codes, check_atoms, decode
+
+Floats = NDArray[np.float32]
+Sums = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Usage:
+    """What both updates keep: how often each atom is used, and how well patches are coded.
+
+    Attributes
+    ----------
+    count
+        (atom,) how many slots hold the atom.
+    n_patches
+        Patches seen.
+    sse
+        Sum of their residual energies, in coordinates.
+    worst
+        The worst-coded ones, as many as there are atoms.
+    """
+
+    count: NDArray[np.int64]
+    n_patches: int
+    sse: float
+    worst: WorstPatches
+
+    def merge(self, other: Usage) -> Usage:
+        """Usage over the patches of both."""
+        return Usage(
+            self.count + other.count,
+            self.n_patches + other.n_patches,
+            self.sse + other.sse,
+            self.worst.merge(other.worst),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class KsvdStatistics:
+    """Per-atom scatter matrices; `scatter` is (atom, coord, coord)."""
+
+    usage: Usage
+    scatter: Sums
+
+    @classmethod
+    def of(
+        cls, usage: Usage, residual: Floats, codes: Codes, atoms: Floats, basis: SteerableBasis
+    ) -> Self:
+        """From one set of coded patches."""
+        n_atoms, n_coords = atoms.shape
+        cos, sin = _waves(codes.n_angles, basis)
+        patch, slot = _first_occurrences(codes)
+        scatter = np.zeros((n_atoms, n_coords, n_coords))
+        owner = codes.atom[patch, slot]
+        order = np.argsort(owner, kind="stable")
+        edges = np.searchsorted(owner[order], np.arange(n_atoms + 1))
+        for m in range(n_atoms):
+            mine = order[edges[m] : edges[m + 1]]
+            if mine.size:
+                rows = np.empty((mine.size, n_coords))
+                kernels.aligned_rows(
+                    residual, codes.atom, codes.angle, codes.coef, atoms, basis.start,
+                    cos, sin, patch[mine], slot[mine], rows,
+                )  # fmt: skip
+                scatter[m] = rows.T @ rows
+        return cls(usage, scatter)
+
+    def merge(self, other: Self) -> Self:
+        """Statistics of the patches of both."""
+        return type(self)(self.usage.merge(other.usage), self.scatter + other.scatter)
+
+
+@dataclass(frozen=True, eq=False)
+class ModStatistics:
+    """Normal equations of all atoms together: `normal` (T + 1, atom, atom), `right` (atom, coord)."""
+
+    usage: Usage
+    normal: NDArray[np.complex128]
+    right: Sums
+
+    @classmethod
+    def of(
+        cls, usage: Usage, residual: Floats, codes: Codes, atoms: Floats, basis: SteerableBasis
+    ) -> Self:
+        """From one set of coded patches."""
+        cos, sin = _waves(codes.n_angles, basis)
+        normal = np.zeros((basis.max_frequency + 1, len(atoms), len(atoms)), np.complex128)
+        right = np.zeros(atoms.shape)
+        kernels.joint_sums(
+            residual, codes.atom, codes.angle, codes.coef, basis.start, cos, sin, normal, right
+        )
+        return cls(usage, normal, right)
+
+    def merge(self, other: Self) -> Self:
+        """Statistics of the patches of both."""
+        return type(self)(
+            self.usage.merge(other.usage), self.normal + other.normal, self.right + other.right
+        )
+
+
+Statistics = KsvdStatistics | ModStatistics
+
+UPDATES: dict[str, type[KsvdStatistics] | type[ModStatistics]] = {
+    "ksvd": KsvdStatistics,
+    "mod": ModStatistics,
+}
+
+
+def accumulate(
+    coords: ArrayLike,
+    codes: Codes,
+    atoms: ArrayLike,
+    basis: SteerableBasis,
+    update: str = "ksvd",
+    first_patch: int = 0,
+) -> Statistics:
+    """Statistics of coded patches for the dictionary update.
+
+    Parameters
+    ----------
+    coords
+        (patch, coord), what was coded.
+    codes
+        Their codes with `atoms`.
+    atoms
+        (atom, coord) unit norm.
+    basis
+        The basis of both.
+    update
+        "ksvd" or "mod".
+    first_patch
+        Number of the first patch in the whole set; decides ties among the worst-coded ones.
+    """
+    if update not in UPDATES:
+        raise unknown_choice("update", update, UPDATES)
+    rows = as_rows(coords, basis.n_coords, "coords", "the coordinates of this basis")
+    if len(rows) != len(codes):
+        raise DscError(f"codes: found {len(codes)} patches, need {len(rows)}, one per row")
+    dictionary = check_atoms(atoms, basis)
+    residual = -decode(codes, dictionary, basis)
+    for part, chunk in row_chunks(rows):
+        residual[part] += chunk
+    usage = Usage(
+        count=np.bincount(codes.atom[codes.used], minlength=len(dictionary)),
+        n_patches=len(rows),
+        sse=float(codes.error.sum(dtype=np.float64)),
+        worst=WorstPatches.of(codes.error, residual, first_patch, len(dictionary)),
+    )
+    return UPDATES[update].of(usage, residual, codes, dictionary, basis)
+
+
+def _first_occurrences(codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(patch, slot) of each use of an atom, the first one only where a patch repeats an atom."""
+    first = codes.used.copy()
+    for k in range(1, codes.sparsity):
+        for j in range(k):
+            first[:, k] &= codes.atom[:, k] != codes.atom[:, j]
+    return np.nonzero(first)
+
+
+def _waves(n_angles: int, basis: SteerableBasis) -> tuple[Sums, Sums]:
+    """cos tθ and sin tθ: (angle, T + 1)."""
+    steps = np.outer(np.arange(n_angles), np.arange(basis.max_frequency + 1)) % n_angles
+    theta = 2 * np.pi * steps / n_angles
+    return np.cos(theta), np.sin(theta)

@@ -1,0 +1,47 @@
+"""A mergeable list of the worst-coded patches: where unused atoms start again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class WorstPatches:
+    """The patches of largest error, worst first, ties to the lowest patch number.
+
+    Attributes
+    ----------
+    error
+        (entry,) residual energy in coordinates.
+    patch
+        (entry,) the patch's number in the whole set.
+    residual
+        (entry, coord) what the code left of it.
+    size
+        How many entries are kept at most.
+    """
+
+    error: NDArray[np.float32]
+    patch: NDArray[np.int64]
+    residual: NDArray[np.float32]
+    size: int
+
+    @staticmethod
+    def of(
+        error: NDArray[np.float32], residual: NDArray[np.float32], first_patch: int, size: int
+    ) -> WorstPatches:
+        """The worst of consecutive patches numbered from `first_patch`."""
+        patch = np.arange(first_patch, first_patch + len(error))
+        order = np.lexsort((patch, -error))[:size]
+        return WorstPatches(error[order], patch[order], residual[order], size)
+
+    def merge(self, other: WorstPatches) -> WorstPatches:
+        """The worst of both."""
+        error = np.concatenate([self.error, other.error])
+        patch = np.concatenate([self.patch, other.patch])
+        order = np.lexsort((patch, -error))[: self.size]
+        residual = np.concatenate([self.residual, other.residual])[order]
+        return WorstPatches(error[order], patch[order], residual, self.size)

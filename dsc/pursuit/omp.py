@@ -1,0 +1,192 @@
+"""Rotational orthogonal matching pursuit: `encode`, `decode` and the `Codes` between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsc.basis import SteerableBasis
+from dsc.basis.rows import as_rows, bad_values, check_values, row_chunks
+from dsc.errors import DscError
+from dsc.pursuit import kernels
+from dsc.pursuit.tables import search_tables, turn_tables
+
+EMPTY = kernels.EMPTY
+DEFAULT_ANGLES = 60
+NORM_ACCURACY = 1e-3
+
+Floats = NDArray[np.float32]
+Indices = NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """Sparse codes of patches: x_p ≈ Σ_k coef_pk · R(2π angle_pk / n_angles) d_{atom_pk}.
+
+    Attributes
+    ----------
+    atom, angle
+        (patch, slot) uint16, in the order they were chosen. A slot that was not needed has atom
+        65535 (`EMPTY`), angle 0 and coefficient 0.
+    coef
+        (patch, slot) float32.
+    error
+        (patch,) float32, energy of the residual in coordinates.
+    n_angles
+        Size of the angle grid.
+    """
+
+    atom: Indices
+    angle: Indices
+    coef: Floats
+    error: Floats
+    n_angles: int
+
+    def __len__(self) -> int:
+        return len(self.atom)
+
+    @property
+    def sparsity(self) -> int:
+        """Slots per patch."""
+        return int(self.atom.shape[1])
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """(patch, slot) True where a slot holds an atom."""
+        return np.asarray(self.atom != EMPTY)
+
+    @property
+    def theta(self) -> NDArray[np.float64]:
+        """(patch, slot) the angles in radians."""
+        return np.asarray(self.angle * (2 * np.pi / self.n_angles))
+
+
+def encode(
+    coords: ArrayLike,
+    atoms: ArrayLike,
+    basis: SteerableBasis,
+    sparsity: int,
+    n_angles: int | None = None,
+    tolerance: float = 0.0,
+) -> Codes:
+    """Code patches by rotated atoms with orthogonal matching pursuit.
+
+    Each step takes the (atom, angle) of largest absolute correlation with the residual, ties to
+    the lowest, then refits all coefficients. A patch keeps empty slots when nothing is left to
+    gain: its residual is zero (below 1e-6 of its norm) or the next atom depends on those chosen.
+
+    Parameters
+    ----------
+    coords
+        (patch, coord), as from `basis.project`.
+    atoms
+        (atom, coord), unit norm.
+    basis
+        The basis of both.
+    sparsity
+        Atoms per patch at most; it may exceed the number of atoms, which can repeat at other
+        angles.
+    n_angles
+        Size of the angle grid; None for 60, or 1 if nothing in the basis turns.
+    tolerance
+        Stop coding a patch once its residual energy (in coordinates) is at most this.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dsc
+    >>> basis = dsc.disk_basis(11)
+    >>> atoms = dsc.random_atoms(basis, n_atoms=3, seed=0)
+    >>> patch = 2 * basis.steer(atoms[1:2], np.pi / 3)
+    >>> codes = dsc.encode(patch, atoms, basis, sparsity=2)
+    >>> codes.atom.tolist(), codes.angle.tolist()
+    ([[1, 65535]], [[10, 0]])
+    """
+    dictionary = check_atoms(atoms, basis)
+    sparsity = _check_count(sparsity, "sparsity", basis.n_coords, "the coordinates of this basis")
+    n_angles = check_angles(n_angles, basis)
+    if not tolerance >= 0:
+        raise DscError(f"tolerance: found {tolerance}, need an energy ≥ 0")
+    rows = as_rows(coords, basis.n_coords, "coords", "the coordinates of this basis")
+
+    codes = Codes(
+        atom=np.full((len(rows), sparsity), EMPTY, np.uint16),
+        angle=np.zeros((len(rows), sparsity), np.uint16),
+        coef=np.zeros((len(rows), sparsity), np.float32),
+        error=np.zeros(len(rows), np.float32),
+        n_angles=n_angles,
+    )
+    turns = turn_tables(dictionary, basis, n_angles)
+    search = search_tables(dictionary, basis, n_angles)
+    for part, chunk in row_chunks(rows):
+        bad = kernels.pursue(
+            chunk,
+            float(tolerance),
+            len(dictionary),
+            sparsity,
+            *turns,
+            *search,
+            codes.atom[part],
+            codes.angle[part],
+            codes.coef[part],
+            codes.error[part],
+        )
+        if bad >= 0:
+            raise bad_values(chunk, "coords", part.start)
+    return codes
+
+
+def decode(codes: Codes, atoms: ArrayLike, basis: SteerableBasis) -> Floats:
+    """Coordinates of codes: (patch, coord)."""
+    dictionary = check_atoms(atoms, basis)
+    highest = int(codes.atom.max(where=codes.used, initial=0))
+    if highest >= len(dictionary):
+        raise DscError(
+            f"atoms: found {len(dictionary)}, need at least {highest + 1}: "
+            "these codes were made with another dictionary"
+        )
+    coords = np.empty((len(codes), basis.n_coords), np.float32)
+    kernels.synthesize(
+        np.require(codes.atom, np.uint16, "CW"),
+        np.require(codes.angle, np.uint16, "CW"),
+        np.require(codes.coef, np.float32, "CW"),
+        *turn_tables(dictionary, basis, codes.n_angles),
+        coords,
+    )
+    return coords
+
+
+def check_atoms(atoms: ArrayLike, basis: SteerableBasis) -> Floats:
+    """Atoms as float32, refused if they are not unit vectors of this basis."""
+    rows = as_rows(atoms, basis.n_coords, "atoms", f"coordinates of the {basis.name} basis")
+    if not 1 <= len(rows) < EMPTY:
+        raise DscError(f"atoms: found {len(rows)}, need 1 to {EMPTY - 1}")
+    with np.errstate(over="ignore"):
+        dictionary = np.array(rows, np.float32, order="C")
+    check_values(dictionary, "atoms")
+    norms = np.linalg.norm(dictionary.astype(np.float64), axis=1)
+    off = np.abs(norms - 1)
+    if off.max() > NORM_ACCURACY:
+        worst = int(off.argmax())
+        raise DscError(
+            f"atoms: found norm {norms[worst]:.4g} in atom {worst}, need unit norm in the "
+            f"coordinates of the {basis.name} basis: divide each atom by its norm"
+        )
+    return dictionary
+
+
+def check_angles(n_angles: int | None, basis: SteerableBasis) -> int:
+    """The size of the angle grid, by default 60, or 1 where nothing turns."""
+    if n_angles is None:
+        return DEFAULT_ANGLES if basis.max_frequency else 1
+    return _check_count(n_angles, "n_angles", EMPTY, "what a stored code can hold")
+
+
+def _check_count(value: int, name: str, most: int, why: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise DscError(f"{name}: found {value!r}, need a whole number")
+    if not 1 <= value <= most:
+        raise DscError(f"{name}: found {value}, need 1 to {most} ({why})")
+    return int(value)

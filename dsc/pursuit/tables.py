@@ -1,0 +1,131 @@
+"""What the pursuit kernels look up: waves of the angle grid, and atoms in the order of the loops.
+
+The kernels work in a *packed* order: frequencies 0, 2, 4, …, then 1, 3, 5, …; within a frequency
+each cosine coordinate is followed by its sine.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.basis import SteerableBasis
+from dsc.pursuit.kernels import ANGLES
+from dsc.simd import LANES
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
+
+
+class Turns(NamedTuple):
+    """What turns an atom by a grid angle: R(θ) d = d · cos + swapped · sin.
+
+    atoms and swapped (atom, packed coord padded), the latter with each (cos, sin) pair exchanged;
+    order (packed coord) the coordinate that stands there; cos and sin (angle, packed coord padded).
+    """
+
+    atoms: Floats
+    swapped: Floats
+    order: Integers
+    cos: Floats
+    sin: Floats
+
+
+class Search(NamedTuple):
+    """What finds the best (atom, angle) of a residual.
+
+    packed (atom pair · packed coord · 2) the atoms two by two; rows_of (frequency) the number of
+    coordinates of each; n_even how many frequencies count as even: all, where the number of angles
+    is no multiple of four; table (round · frequency · 2 · ANGLES) cosines and sines of the folded
+    angles; n_rounds of them.
+    """
+
+    packed: Floats
+    rows_of: Integers
+    n_even: int
+    table: Floats
+    n_rounds: int
+
+
+def turn_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Turns:
+    """The turns of these atoms on a grid of `n_angles`."""
+    order, partner, cos, sin = _coordinate_waves(basis.frequency.tobytes(), n_angles)
+    packed = atoms[:, order]
+    return Turns(_pad(packed, LANES), _pad(packed[:, partner], LANES), order, cos, sin)
+
+
+def search_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Search:
+    """The search for these atoms on a grid of `n_angles`."""
+    even_number = np.zeros((len(atoms) + len(atoms) % 2, basis.n_coords), np.float32)
+    even_number[: len(atoms)] = atoms[:, _packed_order(basis.frequency)]
+    frequencies = _packed_frequencies(basis.max_frequency)
+    table = _folded_waves(basis.max_frequency, n_angles)
+    return Search(
+        packed=even_number.reshape(-1, 2, basis.n_coords).swapaxes(1, 2).ravel(),
+        rows_of=np.diff(basis.start)[frequencies],
+        n_even=int((frequencies % _fold(n_angles) == 0).sum()),
+        table=table.ravel(),
+        n_rounds=len(table),
+    )
+
+
+def _fold(n_angles: int) -> int:
+    """2 where θ, −θ, π + θ and π − θ are all on the grid, else 1."""
+    return 2 if n_angles % 4 == 0 else 1
+
+
+def _packed_frequencies(highest: int) -> Integers:
+    return np.concatenate([np.arange(0, highest + 1, 2), np.arange(1, highest + 1, 2)])
+
+
+def _packed_order(frequency: Integers) -> Integers:
+    """The coordinate that stands at each packed place."""
+    parts = [np.flatnonzero(frequency == 0)]
+    for t in _packed_frequencies(int(frequency.max()))[1:]:
+        parts.append(np.flatnonzero(frequency == t).reshape(2, -1).T.ravel())
+    return np.concatenate(parts)
+
+
+@lru_cache(maxsize=8)
+def _coordinate_waves(
+    frequency_bytes: bytes, n_angles: int
+) -> tuple[Integers, Integers, Floats, Floats]:
+    """Packed order, the packed place of each coordinate's partner, cosines and signed sines."""
+    frequency = np.frombuffer(frequency_bytes, np.int64)
+    order = _packed_order(frequency)
+    t = frequency[order]
+    n_still = int((t == 0).sum())
+    place = np.arange(t.size)
+    is_cosine = (place >= n_still) & ((place - n_still) % 2 == 0)
+    partner = np.where(t == 0, place, np.where(is_cosine, place + 1, place - 1))
+    cos, sin = _grid_waves(np.arange(n_angles)[:, None] * t, n_angles)
+    # c' = c cos − s sin, s' = s cos + c sin
+    return order, partner, _pad(cos, LANES), _pad(np.where(is_cosine, -sin, sin), LANES)
+
+
+@lru_cache(maxsize=8)
+def _folded_waves(highest: int, n_angles: int) -> Floats:
+    """(round, frequency, 2, ANGLES) cosines and sines of the folded angles."""
+    folded = np.arange(n_angles // (2 * _fold(n_angles)) + 1)
+    frequencies = _packed_frequencies(highest)
+    waves = np.stack(_grid_waves(frequencies[:, None] * folded, n_angles), axis=1)
+    rounds = _pad(waves, ANGLES).reshape(len(frequencies), 2, -1, ANGLES)
+    return np.ascontiguousarray(rounds.transpose(2, 0, 1, 3))
+
+
+def _grid_waves(steps: Integers, n_angles: int) -> tuple[Floats, Floats]:
+    """cos and sin of 2π · steps / n_angles, by exact reduction to the first turn."""
+    grid = 2 * np.pi * np.arange(n_angles) / n_angles
+    index = steps % n_angles
+    return np.cos(grid).astype(np.float32)[index], np.sin(grid).astype(np.float32)[index]
+
+
+def _pad(array: NDArray[np.floating], multiple: int) -> Floats:
+    """`array` in float32, its last axis filled with zeros to a multiple."""
+    width = array.shape[-1]
+    padded = np.zeros((*array.shape[:-1], -(-width // multiple) * multiple), np.float32)
+    padded[..., :width] = array
+    return padded

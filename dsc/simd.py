@@ -1,0 +1,313 @@
+"""Explicit eight-lane vectors for Numba kernels.
+
+Numba leaves vectorising to LLVM, which decides anew for every loop and array type. The kernels
+here say it themselves: a value of type `f32x8` is one LLVM vector, and each function below is one
+instruction on it. Two things follow. Accumulators stay in registers, and every lane goes through
+exactly the written operations in the written order (a fused multiply-add is fused on every CPU),
+so the bits of a result do not depend on where in a batch a patch happens to stand.
+
+`load` and `store` trust their index: it must have eight contiguous elements behind it.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+LANES = 8
+
+_FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
+_VECTOR, _WIDE = ir.VectorType(_FLOAT, LANES), ir.VectorType(_DOUBLE, LANES)
+
+
+class F32x8(types.Type):
+    """Eight float32."""
+
+    def __init__(self) -> None:
+        super().__init__(name="f32x8")
+
+
+class F64x8(types.Type):
+    """Eight float64: the sums of products of float32, which are exact in it."""
+
+    def __init__(self) -> None:
+        super().__init__(name="f64x8")
+
+
+f32x8, f64x8 = F32x8(), F64x8()
+
+
+@register_model(F32x8)
+class _F32x8Model(models.PrimitiveModel):
+    def __init__(self, dmm, fe_type):
+        super().__init__(dmm, fe_type, _VECTOR)
+
+
+@register_model(F64x8)
+class _F64x8Model(models.PrimitiveModel):
+    def __init__(self, dmm, fe_type):
+        super().__init__(dmm, fe_type, _WIDE)
+
+
+def _pointer(context, builder, array_type, array, index_type, index, kind=_VECTOR):
+    if isinstance(index_type, types.BaseTuple):
+        indices = cgutils.unpack_tuple(builder, index, index_type.count)
+        kinds = list(index_type)
+    else:
+        indices, kinds = [index], [index_type]
+    indices = [context.cast(builder, i, k, types.intp) for i, k in zip(indices, kinds, strict=True)]
+    view = context.make_array(array_type)(context, builder, array)
+    pointer = cgutils.get_item_pointer(context, builder, array_type, view, indices)
+    return builder.bitcast(pointer, ir.PointerType(kind))
+
+
+def _is_float_array(array):
+    return isinstance(array, types.Array) and array.dtype == types.float32 and array.layout == "C"
+
+
+@intrinsic
+def load(typingctx, array, index):
+    """Eight consecutive elements of a C-contiguous float32 array, from `index` on."""
+    if not _is_float_array(array):
+        return None
+
+    def codegen(context, builder, signature, args):
+        array_type, index_type = signature.args
+        pointer = _pointer(context, builder, array_type, args[0], index_type, args[1])
+        return builder.load(pointer, align=4)
+
+    return f32x8(array, index), codegen
+
+
+@intrinsic
+def store(typingctx, array, index, value):
+    """Write eight consecutive elements."""
+    if not _is_float_array(array) or value != f32x8:
+        return None
+
+    def codegen(context, builder, signature, args):
+        array_type, index_type, _ = signature.args
+        pointer = _pointer(context, builder, array_type, args[0], index_type, args[1])
+        builder.store(args[2], pointer, align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, index, value), codegen
+
+
+def _repeat(builder, scalar):
+    undefined = ir.Constant(_VECTOR, ir.Undefined)
+    vector = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(vector, undefined, mask)
+
+
+@intrinsic
+def splat(typingctx, value):
+    """One float32 in all lanes."""
+    if value != types.float32:
+        return None
+
+    def codegen(context, builder, signature, args):
+        return _repeat(builder, args[0])
+
+    return f32x8(value), codegen
+
+
+@intrinsic
+def load_one(typingctx, array, index):
+    """The element at `index`, in all lanes."""
+    if not _is_float_array(array):
+        return None
+
+    def codegen(context, builder, signature, args):
+        array_type, index_type = signature.args
+        pointer = _pointer(context, builder, array_type, args[0], index_type, args[1], _FLOAT)
+        return _repeat(builder, builder.load(pointer, align=4))
+
+    return f32x8(array, index), codegen
+
+
+@intrinsic
+def zeros(typingctx):
+    """Eight float32 zeros."""
+
+    def codegen(context, builder, signature, args):
+        return ir.Constant(_VECTOR, [0.0] * LANES)
+
+    return f32x8(), codegen
+
+
+@intrinsic
+def zeros_wide(typingctx):
+    """Eight float64 zeros."""
+
+    def codegen(context, builder, signature, args):
+        return ir.Constant(_WIDE, [0.0] * LANES)
+
+    return f64x8(), codegen
+
+
+def _elementwise(build, document):
+    """An intrinsic of two vectors, from the builder's method that makes the instruction."""
+
+    def operation(typingctx, a, b):
+        if a != f32x8 or b != f32x8:
+            return None
+
+        def codegen(context, builder, signature, args):
+            return build(builder, *args)
+
+        return f32x8(a, b), codegen
+
+    operation.__doc__ = document
+    return intrinsic(operation)
+
+
+def _larger(builder, a, b):
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+add = _elementwise(ir.IRBuilder.fadd, "a + b.")
+sub = _elementwise(ir.IRBuilder.fsub, "a - b.")
+mul = _elementwise(ir.IRBuilder.fmul, "a * b.")
+maximum = _elementwise(_larger, "The larger one, lane by lane (b where they do not compare).")
+
+
+def _call(builder, name, *args):
+    """Call the LLVM intrinsic `name` of one type; llvmlite does not spell the names of vectors."""
+    kind = args[0].type
+    if isinstance(kind, ir.VectorType):
+        suffix = f"v{kind.count}{kind.element.intrinsic_name}"
+    else:
+        suffix = kind.intrinsic_name
+    function_type = ir.FunctionType(kind, [kind] * len(args))
+    function = cgutils.get_or_insert_function(
+        builder.module, function_type, f"llvm.{name}.{suffix}"
+    )
+    return builder.call(function, args)
+
+
+@intrinsic
+def fma(typingctx, a, b, c):
+    """a * b + c, rounded once: on vectors, or on three float32 with the same bits as a lane's."""
+    if not (a == b == c and a in (f32x8, types.float32)):
+        return None
+
+    def codegen(context, builder, signature, args):
+        return _call(builder, "fma", *args)
+
+    return a(a, b, c), codegen
+
+
+@intrinsic
+def fnma(typingctx, a, b, c):
+    """c - a * b, rounded once."""
+    if not (a == b == c == f32x8):
+        return None
+
+    def codegen(context, builder, signature, args):
+        return _call(builder, "fma", builder.fneg(args[0]), args[1], args[2])
+
+    return a(a, b, c), codegen
+
+
+@intrinsic
+def fma_wide(typingctx, a, b, c):
+    """c + a * b in float64, where the product of two float32 is exact."""
+    if a != f32x8 or b != f32x8 or c != f64x8:
+        return None
+
+    def codegen(context, builder, signature, args):
+        wide = [builder.fpext(value, _WIDE) for value in args[:2]]
+        return _call(builder, "fma", *wide, args[2])
+
+    return f64x8(a, b, c), codegen
+
+
+@intrinsic
+def absolute(typingctx, a):
+    """|a|."""
+    if a != f32x8:
+        return None
+
+    def codegen(context, builder, signature, args):
+        return _call(builder, "fabs", args[0])
+
+    return f32x8(a), codegen
+
+
+@intrinsic
+def square_root(typingctx, a):
+    """The correctly rounded square root."""
+    if a != f32x8:
+        return None
+
+    def codegen(context, builder, signature, args):
+        return _call(builder, "sqrt", args[0])
+
+    return f32x8(a), codegen
+
+
+def _fold(builder, vector, combine):
+    """Reduce the lanes by halves: (0 with 4, 1 with 5, …), then quarters, then the last two."""
+    undefined = ir.Constant(vector.type, ir.Undefined)
+    width = LANES // 2
+    while width:
+        lanes = [(i + width) % LANES for i in range(LANES)]
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), lanes)
+        vector = combine(builder, vector, builder.shuffle_vector(vector, undefined, mask))
+        width //= 2
+    return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+
+@intrinsic
+def largest(typingctx, a):
+    """The largest of the eight lanes."""
+    if a != f32x8:
+        return None
+
+    def codegen(context, builder, signature, args):
+        return _fold(builder, args[0], _larger)
+
+    return types.float32(a), codegen
+
+
+@intrinsic
+def total_wide(typingctx, a):
+    """The sum of the eight float64 lanes."""
+    if a != f64x8:
+        return None
+
+    def codegen(context, builder, signature, args):
+        return _fold(builder, args[0], ir.IRBuilder.fadd)
+
+    return types.float64(a), codegen
+
+
+@intrinsic
+def transpose(typingctx, a, b, c, d, e, f, g, h):
+    """Eight vectors as the columns of what they were the rows of."""
+    rows = (a, b, c, d, e, f, g, h)
+    if any(row != f32x8 for row in rows):
+        return None
+    result = types.UniTuple(f32x8, LANES)
+
+    def codegen(context, builder, signature, args):
+        def shuffle(x, y, lanes):
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), lanes)
+            return builder.shuffle_vector(x, y, mask)
+
+        # exchange blocks of 4, then 2, then 1: each round swaps two off-diagonal quarters
+        vectors = list(args)
+        for width in (4, 2, 1):
+            low = [i if not i & width else i - width + LANES for i in range(LANES)]
+            high = [i + width if not i & width else i + LANES for i in range(LANES)]
+            for i in range(LANES):
+                if not i & width:
+                    x, y = vectors[i], vectors[i + width]
+                    vectors[i], vectors[i + width] = shuffle(x, y, low), shuffle(x, y, high)
+        return context.make_tuple(builder, result, vectors)
+
+    return result(*rows), codegen
