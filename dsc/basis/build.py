@@ -122,7 +122,7 @@ def _pixel_basis(diameter: int) -> SteerableBasis:
 
 def _bessel_zeros(limit: float) -> list[Matrix]:
     """For t = 0, 1, …, the positive zeros of J_t that are ≤ limit, while there are any."""
-    zeros = []
+    zeros: list[Matrix] = []
     while (z := jn_zeros(len(zeros), int(limit / np.pi) + 1))[0] <= limit:
         zeros.append(z[z <= limit])
     return zeros

@@ -15,16 +15,14 @@ def check_diameter(diameter: int) -> int:
     if isinstance(diameter, bool) or not isinstance(diameter, int | np.integer):
         raise DscError(f"diameter: found {diameter!r}, need a whole number of pixels")
     if not MIN_DIAMETER <= diameter <= MAX_DIAMETER:
-        raise DscError(
-            f"diameter: found {diameter}, need {MIN_DIAMETER} to {MAX_DIAMETER} pixels"
-        )
+        raise DscError(f"diameter: found {diameter}, need {MIN_DIAMETER} to {MAX_DIAMETER} pixels")
     return int(diameter)
 
 
 def disk_mask(diameter: int) -> NDArray[np.bool_]:
     """(y, x) True where the pixel's centre lies in the disk of this diameter."""
     axis = np.arange(diameter) - (diameter - 1) / 2
-    return np.hypot(axis[:, None], axis[None, :]) <= diameter / 2
+    return np.asarray(np.hypot(axis[:, None], axis[None, :]) <= diameter / 2)
 
 
 def polar_grid(diameter: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

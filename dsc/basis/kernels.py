@@ -1,5 +1,7 @@
-"""Compiled loops of the bases. Every row is computed alone, by the same operations in the same
-order, so its bits do not depend on its neighbours (a BLAS product would not promise that).
+"""Compiled loops of the bases.
+
+Every row is computed alone, by the same operations in the same order, so its bits do not depend on
+its neighbours (a BLAS product would not promise that).
 """
 
 from __future__ import annotations

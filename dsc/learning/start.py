@@ -14,4 +14,5 @@ def random_atoms(basis: SteerableBasis, n_atoms: int, seed: int = 0) -> NDArray[
     if n_atoms < 1:
         raise DscError(f"n_atoms: found {n_atoms}, need at least 1")
     atoms = np.random.default_rng(seed).standard_normal((n_atoms, basis.n_coords))
-    return (atoms / np.linalg.norm(atoms, axis=1, keepdims=True)).astype(np.float32)
+    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    return atoms.astype(np.float32)

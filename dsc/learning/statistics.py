@@ -95,7 +95,7 @@ class KsvdStatistics:
 
 @dataclass(frozen=True, eq=False)
 class ModStatistics:
-    """Normal equations of all atoms together: `normal` (T + 1, atom, atom), `right` (atom, coord)."""
+    """Normal equations of all atoms: `normal` (T + 1, atom, atom), `right` (atom, coord)."""
 
     usage: Usage
     normal: NDArray[np.complex128]
@@ -178,7 +178,8 @@ def _first_occurrences(codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int6
     for k in range(1, codes.sparsity):
         for j in range(k):
             first[:, k] &= codes.atom[:, k] != codes.atom[:, j]
-    return np.nonzero(first)
+    patch, slot = np.nonzero(first)
+    return patch.astype(np.int64), slot.astype(np.int64)
 
 
 def _waves(n_angles: int, basis: SteerableBasis) -> tuple[Sums, Sums]:

@@ -149,9 +149,9 @@ def decode(codes: Codes, atoms: ArrayLike, basis: SteerableBasis) -> Floats:
         )
     coords = np.empty((len(codes), basis.n_coords), np.float32)
     kernels.synthesize(
-        np.require(codes.atom, np.uint16, "CW"),
-        np.require(codes.angle, np.uint16, "CW"),
-        np.require(codes.coef, np.float32, "CW"),
+        np.require(codes.atom, np.uint16, ["C", "W"]),
+        np.require(codes.angle, np.uint16, ["C", "W"]),
+        np.require(codes.coef, np.float32, ["C", "W"]),
         *turn_tables(dictionary, basis, codes.n_angles),
         coords,
     )
