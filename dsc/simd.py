@@ -165,6 +165,18 @@ def _elementwise(build, document):
     return intrinsic(operation)
 
 
+@intrinsic
+def where_larger(typingctx, a, b, yes, no):
+    """`yes` in the lanes where a > b, else `no`."""
+    if not (a == b == yes == no == f32x8):
+        return None
+
+    def codegen(context, builder, signature, args):
+        return builder.select(builder.fcmp_ordered(">", args[0], args[1]), args[2], args[3])
+
+    return f32x8(a, b, yes, no), codegen
+
+
 def _larger(builder, a, b):
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 

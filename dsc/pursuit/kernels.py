@@ -44,6 +44,7 @@ from dsc.simd import (
     sub,
     total_wide,
     transpose,
+    where_larger,
     zeros,
     zeros_wide,
 )
@@ -62,17 +63,18 @@ _inline = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 
 @_compile
-def correlate(columns, packed, rows_of, waves, bound):
+def correlate(columns, packed, rows_of, waves, bound, first):
     """A, B and bounds of all atoms for one block of patches.
 
     columns (row · BLOCK), packed (atom pair · row · 2) with rows in packed order (see `tables`),
     rows_of (frequency) how many → waves (atom · frequency · 2 · BLOCK) with A_t, then B_t,
-    bound (atom · BLOCK).
+    bound (atom · BLOCK), first (BLOCK) the atom of largest bound.
     """
     n_frequencies = rows_of.size
     slack = splat(np.float32(SLACK))
     size = n_frequencies * 2 * BLOCK
     d = 0
+    top0, top1, which0, which1 = zeros(), zeros(), zeros(), zeros()
     for m in range(bound.size // (2 * BLOCK)):  # two atoms × two vectors of patches: 8 accumulators
         w, v, x = 2 * m * size, (2 * m + 1) * size, 0
         a00, a01, a10, a11 = zeros(), zeros(), zeros(), zeros()
@@ -120,10 +122,20 @@ def correlate(columns, packed, rows_of, waves, bound):
             s01 = add(s01, square_root(fma(a01, a01, mul(b01, b01))))
             s10 = add(s10, square_root(fma(a10, a10, mul(b10, b10))))
             s11 = add(s11, square_root(fma(a11, a11, mul(b11, b11))))
-        store(bound, 2 * m * BLOCK, mul(s00, slack))
-        store(bound, 2 * m * BLOCK + 8, mul(s01, slack))
-        store(bound, 2 * m * BLOCK + 16, mul(s10, slack))
-        store(bound, 2 * m * BLOCK + 24, mul(s11, slack))
+        s00, s01, s10, s11 = mul(s00, slack), mul(s01, slack), mul(s10, slack), mul(s11, slack)
+        store(bound, 2 * m * BLOCK, s00)
+        store(bound, 2 * m * BLOCK + 8, s01)
+        store(bound, 2 * m * BLOCK + 16, s10)
+        store(bound, 2 * m * BLOCK + 24, s11)
+        number0, number1 = splat(np.float32(2 * m)), splat(np.float32(2 * m + 1))
+        which0 = where_larger(s00, top0, number0, which0)
+        which1 = where_larger(s01, top1, number0, which1)
+        top0, top1 = maximum(s00, top0), maximum(s01, top1)
+        which0 = where_larger(s10, top0, number1, which0)
+        which1 = where_larger(s11, top1, number1, which1)
+        top0, top1 = maximum(s10, top0), maximum(s11, top1)
+    store(first, 0, which0)
+    store(first, 8, which1)
 
 
 @_inline
@@ -196,25 +208,27 @@ def lowest_angle(waves, w, table, n_even, n_frequencies, n_angles, score, best):
 
 
 @_inline
-def select(waves, bound, n_atoms, lane, table, n_even, n_frequencies, n_angles, trial, winner):
+def select(
+    waves, bound, n_atoms, first, lane, table, n_even, n_frequencies, n_angles, trial, winner, left
+):
     """The (atom, angle) of largest score for one patch, ties to the lowest: (atom, angle, score).
 
-    `trial` and `winner` are scratch of the size of the folded angles.
+    `trial` and `winner` are scratch of the size of the folded angles, `left` of the atoms.
     """
     size = n_frequencies * 2 * BLOCK
-    first = 0
-    for m in range(1, n_atoms):
-        if bound[m * BLOCK + lane] > bound[first * BLOCK + lane]:
-            first = m
     best_atom = first
     best = scores(waves, first * size + lane, table, n_even, n_frequencies, winner)
-    for m in range(n_atoms):
-        if bound[m * BLOCK + lane] >= best and m != first:
-            score = scores(waves, m * size + lane, table, n_even, n_frequencies, trial)
-            if score > best or (score == best and m < best_atom):
-                best, best_atom = score, m
-                for j in range(0, trial.size, LANES):
-                    store(winner, j, load(trial, j))
+    n_left = 0
+    for m in range(n_atoms):  # list them without a branch, which could not be predicted
+        left[n_left] = m
+        n_left += (bound[m * BLOCK + lane] >= best) & (m != first)
+    for i in range(n_left):
+        m = left[i]
+        score = scores(waves, m * size + lane, table, n_even, n_frequencies, trial)
+        if score > best or (score == best and m < best_atom):
+            best, best_atom = score, m
+            for j in range(0, trial.size, LANES):
+                store(winner, j, load(trial, j))
     w = best_atom * size + lane
     angle = lowest_angle(waves, w, table, n_even, n_frequencies, n_angles, winner, best)
     return best_atom, angle, best
@@ -238,40 +252,50 @@ def turn(atoms, swapped, m, cos, sin, angle, out, slot):
 
 
 @_inline
-def refit(patches, lane, chosen, k, factor, projection, coefs, residual):
+def refit(patches, lane, chosen, k, factor, projection, coefs):
     """Least squares of one patch on k + 1 chosen atoms, by one more row of the Cholesky factor.
 
-    patches and residual (lane, coord padded), chosen (lane · slot, coord padded), factor (lane,
-    slot, slot), projection and coefs (lane, slot). Returns the residual energy, or −1 if the new
-    atom depends on the others (then coefs and residual stay as they were).
+    patches (lane, coord padded), chosen (lane · slot, coord padded), factor (lane, slot, slot),
+    projection and coefs (lane, slot). Returns by how much the residual energy falls, or −1 if the
+    new atom depends on the others (then coefs stay as they were).
     """
     first = lane * coefs.shape[1]
-    pivot = dot(chosen, first + k, chosen, first + k)
+    new = first + k
+    square, product = zeros_wide(), zeros_wide()
+    for c in range(0, patches.shape[1], LANES):
+        g = load(chosen, (new, c))
+        square = fma_wide(g, g, square)
+        product = fma_wide(g, load(patches, (lane, c)), product)
+    pivot, target = total_wide(square), total_wide(product)
     for i in range(k):
-        value = dot(chosen, first + k, chosen, first + i)
+        value = dot(chosen, new, chosen, first + i)
         for j in range(i):
             value -= factor[lane, k, j] * factor[lane, i, j]
         value /= factor[lane, i, i]
         factor[lane, k, i] = value
         pivot -= value * value
+        target -= value * projection[lane, i]
     if pivot < DEPENDENT:
         return -1.0
     factor[lane, k, k] = np.sqrt(pivot)
-    value = dot(patches, lane, chosen, first + k)
-    for i in range(k):
-        value -= factor[lane, k, i] * projection[lane, i]
-    projection[lane, k] = value / factor[lane, k, k]
+    projection[lane, k] = target / factor[lane, k, k]
     for i in range(k, -1, -1):
         value = projection[lane, i]
         for j in range(i + 1, k + 1):
             value -= factor[lane, j, i] * coefs[lane, j]
         coefs[lane, i] = value / factor[lane, i, i]
+    return projection[lane, k] ** 2
+
+
+@_inline
+def subtract(patches, lane, chosen, k, coefs, residual):
+    """residual = patch − Σ coefs · chosen, over k + 1 atoms."""
+    first = lane * coefs.shape[1]
     for i in range(k + 1):
         a = splat(np.float32(coefs[lane, i]))
         for c in range(0, patches.shape[1], LANES):
             r = load(patches, (lane, c)) if i == 0 else load(residual, (lane, c))
             store(residual, (lane, c), fnma(a, load(chosen, (first + i, c)), r))
-    return dot(residual, lane, residual, lane)
 
 
 @_inline
@@ -337,6 +361,7 @@ def pursue(
     residual = np.zeros((BLOCK, padded), np.float32)
     waves = np.zeros(n_packed * n_frequencies * 2 * BLOCK, np.float32)
     bound = np.zeros(n_packed * BLOCK, np.float32)
+    first = np.zeros(BLOCK, np.float32)
     chosen = np.zeros((BLOCK * sparsity, padded), np.float32)
     factor = np.zeros((BLOCK, sparsity, sparsity))
     projection = np.zeros((BLOCK, sparsity))
@@ -347,6 +372,7 @@ def pursue(
     live = np.zeros(BLOCK, np.bool_)
     trial = np.zeros(n_rounds * ANGLES, np.float32)
     winner = np.zeros(n_rounds * ANGLES, np.float32)
+    left = np.zeros(n_atoms, np.int64)
 
     for begin in range(0, n_patches, BLOCK):
         count = min(BLOCK, n_patches - begin)
@@ -376,28 +402,30 @@ def pursue(
             if not any_live:
                 break
             to_columns(residual, columns)
-            correlate(columns, packed, rows_of, waves, bound)
+            correlate(columns, packed, rows_of, waves, bound, first)
             for lane in range(count):
                 if not live[lane]:
                     continue
                 m, angle, score = select(
-                    waves, bound, n_atoms, lane, table, n_even, n_frequencies, n_angles,
-                    trial, winner,
+                    waves, bound, n_atoms, int(first[lane]), lane, table, n_even, n_frequencies, n_angles,
+                    trial, winner, left,
                 )  # fmt: skip
                 live[lane] = score > 0
                 if not live[lane]:
                     continue
                 slot = lane * sparsity + k
                 turn(atoms, swapped, m, coord_cos, coord_sin, angle, chosen, slot)
-                left = refit(patches, lane, chosen, k, factor, projection, coefs, residual)
-                if left < 0:
+                gain = refit(patches, lane, chosen, k, factor, projection, coefs)
+                if gain < 0:
                     live[lane] = False
                     continue
-                error[lane] = left
+                error[lane] = max(error[lane] - gain, 0.0)
                 out_atom[begin + lane, k] = m
                 out_angle[begin + lane, k] = angle
                 for i in range(k + 1):
                     out_coef[begin + lane, i] = coefs[lane, i] * scale[lane]
+                if k + 1 < sparsity:
+                    subtract(patches, lane, chosen, k, coefs, residual)
         for lane in range(count):
             out_error[begin + lane] = error[lane] * scale[lane] ** 2
     return -1

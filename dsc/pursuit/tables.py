@@ -29,7 +29,7 @@ class Turns(NamedTuple):
 
     atoms: Floats
     swapped: Floats
-    order: Integers
+    order: NDArray[np.uint32]
     cos: Floats
     sin: Floats
 
@@ -92,7 +92,7 @@ def _packed_order(frequency: Integers) -> Integers:
 @lru_cache(maxsize=8)
 def _coordinate_waves(
     frequency_bytes: bytes, n_angles: int
-) -> tuple[Integers, Integers, Floats, Floats]:
+) -> tuple[NDArray[np.uint32], Integers, Floats, Floats]:
     """Packed order, the packed place of each coordinate's partner, cosines and signed sines."""
     frequency = np.frombuffer(frequency_bytes, np.int64)
     order = _packed_order(frequency)
@@ -102,8 +102,13 @@ def _coordinate_waves(
     is_cosine = (place >= n_still) & ((place - n_still) % 2 == 0)
     partner = np.where(t == 0, place, np.where(is_cosine, place + 1, place - 1))
     cos, sin = _grid_waves(np.arange(n_angles)[:, None] * t, n_angles)
-    # c' = c cos − s sin, s' = s cos + c sin
-    return order, partner, _pad(cos, LANES), _pad(np.where(is_cosine, -sin, sin), LANES)
+    # c' = c cos − s sin, s' = s cos + c sin; unsigned, since Numba checks signed indices for < 0
+    return (
+        order.astype(np.uint32),
+        partner,
+        _pad(cos, LANES),
+        _pad(np.where(is_cosine, -sin, sin), LANES),
+    )
 
 
 @lru_cache(maxsize=8)
