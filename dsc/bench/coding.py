@@ -1,0 +1,231 @@
+"""Time of rotational coding, and of learning, against other implementations in the same run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from dsc.basis import SteerableBasis, disk_basis
+from dsc.bench.pictures import bench_patches, bench_picture
+from dsc.bench.rivals import (
+    Encoder,
+    augmented_dictionary,
+    explicit_omp,
+    sklearn_omp,
+    spams_omp,
+)
+from dsc.learning import accumulate, random_atoms, solve
+from dsc.pursuit import decode, encode
+
+Floats = NDArray[np.float32]
+
+PAPER_SECONDS = 45.0  # "10,000 patches of 11 × 11, ten iterations"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One coding problem to time."""
+
+    diameter: int
+    n_atoms: int
+    sparsity: int
+    n_patches: int
+    n_angles: int = 60
+    n_learning: int = 4  # iterations that make the dictionary
+    repeats: int = 5
+    sklearn_patches: int = 200
+
+    @property
+    def title(self) -> str:
+        """The problem in one line."""
+        return (
+            f"N = {self.diameter}, M = {self.n_atoms}, K = {self.sparsity}, R = {self.n_angles}, "
+            f"{self.n_patches:,} patches"
+        )
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(diameter=11, n_atoms=20, sparsity=4, n_patches=17_330),
+    Setting(diameter=15, n_atoms=100, sparsity=1, n_patches=8_000),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One implementation's result; times in seconds for all patches of the setting."""
+
+    method: str
+    seconds: float | None  # None: not installed
+    ratio: float | None = None  # its time over dsc's
+    error: float | None = None  # mean residual energy per patch, in coordinates
+    nanoseconds: float | None = None  # per (atom, patch, step)
+
+
+def bench_coding(quick: bool = False) -> dict[str, Any]:
+    """Run everything on one thread; numbers as plain values, ready for JSON."""
+    with threadpool_limits(limits=1):
+        return _bench_coding(quick)
+
+
+def _bench_coding(quick: bool) -> dict[str, Any]:
+    name, picture = bench_picture()
+    settings = SETTINGS
+    if quick:
+        settings = tuple(
+            replace(s, n_patches=s.n_patches // 4, repeats=3, sklearn_patches=20) for s in SETTINGS
+        )
+    results = []
+    for setting in settings:
+        basis = disk_basis(setting.diameter)
+        coords = _unit_coords(picture, basis, setting.n_patches)
+        setting = replace(setting, n_patches=len(coords))
+        atoms = _learn(coords, basis, setting.n_atoms, setting.sparsity, setting.n_learning)
+        rows = _compare(coords, atoms, basis, setting)
+        results.append(
+            {"setting": asdict(setting), "title": setting.title, "rows": [asdict(r) for r in rows]}
+        )
+    summary = {"picture": name, "coding": results, "learning": _time_learning(picture, quick)}
+    if not quick:
+        summary["first_call"] = _time_first_call()
+    return summary
+
+
+def _unit_coords(picture: NDArray[np.float64], basis: SteerableBasis, n_patches: int) -> Floats:
+    """Coordinates of patches of unit norm, mean kept."""
+    patches = bench_patches(picture, basis.diameter, n_patches)[:, basis.mask]
+    return basis.project(patches / np.linalg.norm(patches, axis=1, keepdims=True))
+
+
+def _learn(
+    coords: Floats, basis: SteerableBasis, n_atoms: int, sparsity: int, n_iterations: int
+) -> Floats:
+    atoms = random_atoms(basis, n_atoms)
+    for _ in range(n_iterations):
+        codes = encode(coords, atoms, basis, sparsity)
+        atoms = solve(accumulate(coords, codes, atoms, basis), atoms, basis)
+    return atoms
+
+
+def _compare(coords: Floats, atoms: Floats, basis: SteerableBasis, setting: Setting) -> list[Row]:
+    """Time every implementation on the same coordinates and dictionary, best of several."""
+    augmented = augmented_dictionary(atoms, basis, setting.n_angles)
+    k = setting.sparsity
+    work = len(coords) * len(atoms) * k
+
+    def run() -> Floats:
+        codes = encode(coords, atoms, basis, k, setting.n_angles)
+        return coords - decode(codes, atoms, basis)
+
+    ours = _best(lambda: encode(coords, atoms, basis, k, setting.n_angles), 2 * setting.repeats)
+    rows = [Row("dsc", ours, 1.0, _energy(run()), 1e9 * ours / work)]
+
+    def add(method: str, package: str, encoder: Encoder, n_patches: int, repeats: int) -> None:
+        if not find_spec(package):
+            rows.append(Row(method, None))
+            return
+        part = coords[:: max(1, len(coords) // n_patches)]
+        encoder(part[:2], augmented, k)  # loads the library
+        seconds = _best(lambda: encoder(part, augmented, k), repeats) * len(coords) / len(part)
+        error = _energy(encoder(part, augmented, k))
+        rows.append(Row(method, seconds, seconds / ours, error, 1e9 * seconds / work))
+
+    few = max(1, setting.repeats // 2)
+    add("explicit rotations, BLAS + argmax", "numpy", explicit_omp, len(coords), few)
+    add("SPAMS omp", "spams", spams_omp, len(coords), setting.repeats)
+    add("scikit-learn OMP (a slice, scaled)", "sklearn", sklearn_omp, setting.sklearn_patches, 1)
+    return rows
+
+
+def _time_learning(picture: NDArray[np.float64], quick: bool) -> dict[str, float | str]:
+    """Time the paper's own remark: 10,000 patches of 11 × 11, ten iterations."""
+    basis = disk_basis(11)
+    coords = _unit_coords(picture, basis, 10_000)
+    n_iterations = 2 if quick else 10
+    seconds = _best(lambda: _learn(coords, basis, 20, 4, n_iterations), 1) * 10 / n_iterations
+    return {
+        "title": f"{len(coords):,} patches of 11 × 11, M = 20, K = 4, ten iterations",
+        "seconds": seconds,
+        "paper_seconds": PAPER_SECONDS,
+        "ratio": PAPER_SECONDS / seconds,
+    }
+
+
+def _time_first_call() -> dict[str, float]:
+    """Seconds until a new process has its first codes: compiling, then from the cache."""
+    program = (
+        "import time, numpy; begin = time.perf_counter(); import dsc;"
+        "b = dsc.disk_basis(11); a = dsc.random_atoms(b, 20);"
+        "dsc.encode(b.project(numpy.ones((20, 11, 11))), a, b, 4);"
+        "print(time.perf_counter() - begin)"
+    )
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        times = [
+            float(
+                subprocess.run(
+                    [sys.executable, "-c", program],
+                    env=environment,
+                    check=True,
+                    capture_output=True,
+                    text=True,
+                ).stdout
+            )
+            for _ in range(2)
+        ]
+    return {"compiling": times[0], "cached": times[1]}
+
+
+def _best(run: Callable[[], object], repeats: int) -> float:
+    """The shortest of several runs, after one that warms up."""
+    run()
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def _energy(residuals: Floats) -> float:
+    return float((residuals.astype(np.float64) ** 2).sum(axis=1).mean())
+
+
+def format_summary(summary: dict[str, Any]) -> str:
+    """The results as a table for people."""
+    lines = [f"picture: {summary['picture']}; one thread each, best of several"]
+    for result in summary["coding"]:
+        lines += ["", f"rotational OMP, {result['title']}"]
+        header = ("", "time", "vs dsc", "error × 10³", "ns per (atom, patch, step)")
+        lines.append("  {:<36}{:>10}{:>10}{:>13}{:>28}".format(*header))
+        for row in result["rows"]:
+            if row["seconds"] is None:
+                lines.append(f"  {row['method']:<36}{'not installed':>20}")
+                continue
+            lines.append(
+                f"  {row['method']:<36}{row['seconds']:>8.3f} s{row['ratio']:>9.1f}×"
+                f"{1e3 * row['error']:>13.3f}{row['nanoseconds']:>28.1f}"
+            )
+    learning = summary["learning"]
+    lines += [
+        "",
+        f"learning, {learning['title']}: {learning['seconds']:.2f} s "
+        f"(the paper: {learning['paper_seconds']:.0f} s on its machine)",
+    ]
+    if "first_call" in summary:
+        first = summary["first_call"]
+        lines.append(
+            f"first codes in a new process: {first['compiling']:.1f} s compiling, "
+            f"{first['cached']:.1f} s from the cache"
+        )
+    return "\n".join(lines)
