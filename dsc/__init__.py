@@ -1,24 +1,55 @@
-"""Dictionaries of image atoms that may appear in any orientation."""
+"""Dictionaries of image atoms that may appear in any orientation.
+
+From pictures: `extract_patches`, `learn`, `Dictionary.encode`, `Dictionary.reconstruct`. From
+arrays: the same `learn`, or `RotationalDictionaryLearning`. The numeric core works on plain NumPy
+arrays: bases (`disk_basis`), pursuit (`encode`, `decode`), updates (`accumulate`, `solve`).
+"""
+
+from typing import Any
 
 from dsc.basis import SteerableBasis, annular_basis, disk_basis, pixel_basis, rotation_matrix
 from dsc.errors import DscError
-from dsc.learning import accumulate, random_atoms, solve
+from dsc.learning import LearnConfig, accumulate, random_atoms, solve
+from dsc.model import Coded, Dictionary, learn, learn_many
+from dsc.patches import ArrayPatches, PatchConfig, StoredPatches, extract_patches, open_patches
 from dsc.pursuit import EMPTY, Codes, decode, encode
-
-__version__ = "0.1.0"
+from dsc.store import open_dataset as open  # noqa: A004
+from dsc.version import __version__
 
 __all__ = [
     "EMPTY",
+    "ArrayPatches",
+    "Coded",
     "Codes",
+    "Dictionary",
     "DscError",
+    "LearnConfig",
+    "PatchConfig",
+    "RotationalDictionaryLearning",
     "SteerableBasis",
+    "StoredPatches",
+    "__version__",
     "accumulate",
     "annular_basis",
     "decode",
     "disk_basis",
     "encode",
+    "extract_patches",
+    "learn",
+    "learn_many",
+    "open",
+    "open_patches",
     "pixel_basis",
     "random_atoms",
     "rotation_matrix",
     "solve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the scikit-learn front only where it is asked for: scikit-learn is an extra."""
+    if name == "RotationalDictionaryLearning":
+        from dsc.model.estimator import RotationalDictionaryLearning
+
+        return RotationalDictionaryLearning
+    raise AttributeError(f"module 'dsc' has no attribute {name!r}")

@@ -7,6 +7,7 @@ them apart would break steering, and on the grid some sine columns are exactly z
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.special import jn_zeros, jv
 from dsc.basis.blocks import block_svd, orthogonal_blocks
 from dsc.basis.grid import check_diameter, disk_mask, polar_grid
 from dsc.basis.steerable import SteerableBasis
+from dsc.errors import unknown_choice
 
 Matrix = NDArray[np.float64]
 
@@ -53,6 +55,20 @@ def annular_basis(diameter: int) -> SteerableBasis:
 def pixel_basis(diameter: int) -> SteerableBasis:
     """The pixels themselves: nothing turns, and rotational K-SVD becomes standard K-SVD."""
     return _pixel_basis(check_diameter(diameter))
+
+
+BASES: dict[str, Callable[[int], SteerableBasis]] = {
+    "disk": disk_basis,
+    "annular": annular_basis,
+    "pixels": pixel_basis,
+}
+
+
+def make_basis(name: str, diameter: int) -> SteerableBasis:
+    """The basis of this name: "disk", "annular" or "pixels"."""
+    if name not in BASES:
+        raise unknown_choice("basis", name, BASES)
+    return BASES[name](diameter)
 
 
 @lru_cache(maxsize=16)

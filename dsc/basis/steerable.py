@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,9 +49,21 @@ class SteerableBasis:
     matrix: NDArray[np.float64] = field(repr=False)
     level: NDArray[np.float64] = field(repr=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to another process: the dual too, since its SVD's bits may differ there."""
+        names = ("name", "diameter", "mask", "frequency", "matrix", "level", "dual")
+        return {name: getattr(self, name) for name in names}
+
     def __post_init__(self) -> None:
         for array in (self.mask, self.frequency, self.matrix, self.level):
             array.setflags(write=False)
+
+    @staticmethod
+    def restore(dual: NDArray[np.float64], **fields: Any) -> SteerableBasis:
+        """A basis from its stored arrays, with the dual that was computed when it was built."""
+        basis = SteerableBasis(**fields)
+        basis.__dict__["dual"] = dual
+        return basis
 
     @property
     def n_pixels(self) -> int:
@@ -75,6 +88,8 @@ class SteerableBasis:
     @cached_property
     def dual(self) -> NDArray[np.float64]:
         """(pixel, coord) the dual functions: coordinates are inner products with these."""
+        if self.is_orthonormal:
+            return self.matrix
         dual = np.zeros_like(self.matrix)
         for block in self._blocks:
             used = block.values > RCOND * self._singular_values[0]

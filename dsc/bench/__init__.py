@@ -1,5 +1,5 @@
 """`dsc bench`: what is timed, against whom, side by side in one run."""
 
-from dsc.bench.coding import bench_coding
+from dsc.bench.run import run_bench
 
-__all__ = ["bench_coding"]
+__all__ = ["run_bench"]

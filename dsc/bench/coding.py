@@ -6,8 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from typing import Any
@@ -25,6 +23,7 @@ from dsc.bench.rivals import (
     sklearn_omp,
     spams_omp,
 )
+from dsc.bench.timing import best_of
 from dsc.learning import accumulate, random_atoms, solve
 from dsc.pursuit import decode, encode
 
@@ -127,7 +126,7 @@ def _compare(coords: Floats, atoms: Floats, basis: SteerableBasis, setting: Sett
         codes = encode(coords, atoms, basis, k, setting.n_angles)
         return coords - decode(codes, atoms, basis)
 
-    ours = _best(lambda: encode(coords, atoms, basis, k, setting.n_angles), 2 * setting.repeats)
+    ours = best_of(lambda: encode(coords, atoms, basis, k, setting.n_angles), 2 * setting.repeats)
     rows = [Row("dsc", ours, 1.0, _energy(run()), 1e9 * ours / work)]
 
     def add(method: str, package: str, encoder: Encoder, n_patches: int, repeats: int) -> None:
@@ -136,7 +135,7 @@ def _compare(coords: Floats, atoms: Floats, basis: SteerableBasis, setting: Sett
             return
         part = coords[:: max(1, len(coords) // n_patches)]
         encoder(part[:2], augmented, k)  # loads the library
-        seconds = _best(lambda: encoder(part, augmented, k), repeats) * len(coords) / len(part)
+        seconds = best_of(lambda: encoder(part, augmented, k), repeats) * len(coords) / len(part)
         error = _energy(encoder(part, augmented, k))
         rows.append(Row(method, seconds, seconds / ours, error, 1e9 * seconds / work))
 
@@ -152,7 +151,7 @@ def _time_learning(picture: NDArray[np.float64], quick: bool) -> dict[str, float
     basis = disk_basis(11)
     coords = _unit_coords(picture, basis, 10_000)
     n_iterations = 2 if quick else 10
-    seconds = _best(lambda: _learn(coords, basis, 20, 4, n_iterations), 1) * 10 / n_iterations
+    seconds = best_of(lambda: _learn(coords, basis, 20, 4, n_iterations), 1) * 10 / n_iterations
     return {
         "title": f"{len(coords):,} patches of 11 × 11, M = 20, K = 4, ten iterations",
         "seconds": seconds,
@@ -186,22 +185,11 @@ def _time_first_call() -> dict[str, float]:
     return {"compiling": times[0], "cached": times[1]}
 
 
-def _best(run: Callable[[], object], repeats: int) -> float:
-    """The shortest of several runs, after one that warms up."""
-    run()
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
 def _energy(residuals: Floats) -> float:
     return float((residuals.astype(np.float64) ** 2).sum(axis=1).mean())
 
 
-def format_summary(summary: dict[str, Any]) -> str:
+def format_coding(summary: dict[str, Any]) -> str:
     """The results as a table for people."""
     lines = [f"picture: {summary['picture']}; one thread each, best of several"]
     for result in summary["coding"]:

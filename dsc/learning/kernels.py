@@ -1,4 +1,9 @@
-"""Compiled loops of the dictionary update."""
+"""Compiled loops of the dictionary update.
+
+Coordinates are taken into the packed order of `dsc.pursuit.tables`, where the cosine and the sine
+of a pair are neighbours, so that a turn is three multiply-adds on whole vectors:
+R(−θ) r = r · cos + r[+1] · sin (on cosines) − r[−1] · sin (on sines).
+"""
 
 from __future__ import annotations
 
@@ -6,61 +11,73 @@ import numpy as np
 from numba import njit
 
 from dsc.pursuit.kernels import EMPTY
+from dsc.simd import LANES, fma, load, mul, store
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
+_inline = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+
+
+@_inline
+def turn_back(residual, p, order, cos, up, down, angle, buffer, turned):
+    """turned = R(−θ) of row p, in packed order.
+
+    cos, up, down (angle, coord padded); buffer and turned (padded + 2 · LANES, padded) scratch, the
+    former with the row from element LANES on and zeros around it.
+    """
+    for c in range(order.size):
+        buffer[LANES + c] = residual[p, order[c]]
+    for c in range(0, turned.size, LANES):
+        value = mul(load(buffer, LANES + c), load(cos, (angle, c)))
+        value = fma(load(buffer, LANES + c + 1), load(up, (angle, c)), value)
+        value = fma(load(buffer, LANES + c - 1), load(down, (angle, c)), value)
+        store(turned, c, value)
 
 
 @_compile
-def aligned_rows(residual, atom, angle, coef, atoms, start, cos, sin, patch, slot, out):
-    """Occurrences of one atom, turned back to it: y = R(−θ) residual + a d.
+def aligned_rows(residual, atom, angle, coef, atoms, order, cos, up, down, patch, slot, out):
+    """Occurrences of atoms, turned back to them: y = R(−θ) residual + a d.
 
-    residual (patch, coord), atom, angle, coef (patch, slot), cos and sin (angle, T + 1); occurrence
-    i is slot[i] of patch[i] → out (occurrence, coord) float64.
+    residual (patch, coord), atom, angle, coef (patch, slot), atoms (atom, coord); occurrence i is
+    slot[i] of patch[i] → out (occurrence, coord) float64.
     """
+    buffer = np.zeros(cos.shape[1] + 2 * LANES, np.float32)
+    turned = np.zeros(cos.shape[1], np.float32)
     for i in range(patch.size):
         p, k = patch[i], slot[i]
-        m, a, r = atom[p, k], coef[p, k], angle[p, k]
-        for c in range(start[1]):
-            out[i, c] = residual[p, c] + a * atoms[m, c]
-        for t in range(1, start.size - 1):
-            n_radial = (start[t + 1] - start[t]) // 2
-            for c in range(start[t], start[t] + n_radial):
-                s = c + n_radial
-                x, y = residual[p, c], residual[p, s]
-                out[i, c] = x * cos[r, t] + y * sin[r, t] + a * atoms[m, c]
-                out[i, s] = y * cos[r, t] - x * sin[r, t] + a * atoms[m, s]
+        m, a = atom[p, k], np.float64(coef[p, k])
+        turn_back(residual, p, order, cos, up, down, angle[p, k], buffer, turned)
+        for c in range(order.size):
+            out[i, order[c]] = turned[c] + a * atoms[m, order[c]]
 
 
 @_compile
-def joint_sums(residual, atom, angle, coef, start, cos, sin, normal, right):
+def joint_sums(
+    residual, atom, angle, coef, order, cos, up, down, wave_cos, wave_sin, normal, right
+):
     """Add to the normal equations of all atoms at once, frequency by frequency.
 
     With w_m = Σ a e^{jtθ} over the slots of atom m, and complex coordinates c + js,
-    normal_t[m, m'] += conj(w_m) w_m' and right_t[m] += conj(w_m) r. normal (T + 1, atom, atom)
-    complex; right (atom, coord) real, in the coordinates' own order.
+    normal_t[m, m'] += conj(w_m) w_m' and right_t[m] += conj(w_m) r. wave_cos and wave_sin (angle,
+    T + 1), normal (T + 1, atom, atom) complex; right (atom, coord) real, in the coordinates' order.
     """
-    n_slots = atom.shape[1]
+    n_angles = cos.shape[0]
+    buffer = np.zeros(cos.shape[1] + 2 * LANES, np.float32)
+    turned = np.zeros(cos.shape[1], np.float32)
     for p in range(atom.shape[0]):
-        for k in range(n_slots):
+        for k in range(atom.shape[1]):
             m = atom[p, k]
             if m == EMPTY:
                 break
-            a, r = np.float64(coef[p, k]), angle[p, k]
-            for c in range(start[1]):
-                right[m, c] += a * residual[p, c]
-            for t in range(1, start.size - 1):
-                n_radial = (start[t + 1] - start[t]) // 2
-                for c in range(start[t], start[t] + n_radial):
-                    s = c + n_radial
-                    x, y = residual[p, c], residual[p, s]
-                    right[m, c] += a * (x * cos[r, t] + y * sin[r, t])
-                    right[m, s] += a * (y * cos[r, t] - x * sin[r, t])
-            for j in range(n_slots):
+            a = np.float64(coef[p, k])
+            turn_back(residual, p, order, cos, up, down, angle[p, k], buffer, turned)
+            for c in range(order.size):
+                right[m, order[c]] += a * turned[c]
+            for j in range(k + 1):
                 other = atom[p, j]
-                if other == EMPTY:
-                    break
-                b, q = np.float64(coef[p, j]), angle[p, j]
-                for t in range(start.size - 1):
-                    real = cos[r, t] * cos[q, t] + sin[r, t] * sin[q, t]
-                    imag = cos[r, t] * sin[q, t] - sin[r, t] * cos[q, t]
-                    normal[t, m, other] += a * b * complex(real, imag)
+                b = a * coef[p, j]
+                difference = (np.int64(angle[p, j]) - angle[p, k]) % n_angles
+                for t in range(wave_cos.shape[1]):
+                    real, imag = b * wave_cos[difference, t], b * wave_sin[difference, t]
+                    normal[t, m, other] += complex(real, imag)
+                    if j < k:
+                        normal[t, other, m] += complex(real, -imag)

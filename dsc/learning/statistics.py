@@ -10,7 +10,7 @@ Sums are float64.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from dsc.errors import DscError, unknown_choice
 from dsc.learning import kernels
 from dsc.learning.worst import WorstPatches
 from dsc.pursuit.omp import Codes, check_atoms, decode
+from dsc.pursuit.tables import back_tables
 
 Floats = NDArray[np.float32]
 Sums = NDArray[np.float64]
@@ -39,6 +40,8 @@ class Usage:
         Patches seen.
     sse
         Sum of their residual energies, in coordinates.
+    pixel_sse
+        The same in pixels, without what lies outside the span.
     worst
         The worst-coded ones, as many as there are atoms.
     """
@@ -46,6 +49,7 @@ class Usage:
     count: NDArray[np.int64]
     n_patches: int
     sse: float
+    pixel_sse: float
     worst: WorstPatches
 
     def merge(self, other: Usage) -> Usage:
@@ -54,6 +58,7 @@ class Usage:
             self.count + other.count,
             self.n_patches + other.n_patches,
             self.sse + other.sse,
+            self.pixel_sse + other.pixel_sse,
             self.worst.merge(other.worst),
         )
 
@@ -66,27 +71,28 @@ class KsvdStatistics:
     scatter: Sums
 
     @classmethod
-    def of(
-        cls, usage: Usage, residual: Floats, codes: Codes, atoms: Floats, basis: SteerableBasis
-    ) -> Self:
-        """From one set of coded patches."""
+    def zero(cls, usage: Usage, n_atoms: int, basis: SteerableBasis) -> Self:
+        """Sums over no patch."""
+        return cls(usage, np.zeros((n_atoms, basis.n_coords, basis.n_coords)))
+
+    def add(self, residual: Floats, codes: Codes, atoms: Floats, basis: SteerableBasis) -> None:
+        """Add coded patches to the sums, in place."""
         n_atoms, n_coords = atoms.shape
-        cos, sin = _waves(codes.n_angles, basis)
+        tables = back_tables(basis, codes.n_angles)
         patch, slot = _first_occurrences(codes)
-        scatter = np.zeros((n_atoms, n_coords, n_coords))
         owner = codes.atom[patch, slot]
         order = np.argsort(owner, kind="stable")
         edges = np.searchsorted(owner[order], np.arange(n_atoms + 1))
+        buffer = np.empty((int(np.diff(edges).max()), n_coords))
         for m in range(n_atoms):
             mine = order[edges[m] : edges[m + 1]]
             if mine.size:
-                rows = np.empty((mine.size, n_coords))
+                rows = buffer[: mine.size]
                 kernels.aligned_rows(
-                    residual, codes.atom, codes.angle, codes.coef, atoms, basis.start,
-                    cos, sin, patch[mine], slot[mine], rows,
+                    residual, codes.atom, codes.angle, codes.coef, atoms, *tables,
+                    patch[mine], slot[mine], rows,
                 )  # fmt: skip
-                scatter[m] = rows.T @ rows
-        return cls(usage, scatter)
+                self.scatter[m] += rows.T @ rows
 
     def merge(self, other: Self) -> Self:
         """Statistics of the patches of both."""
@@ -102,17 +108,23 @@ class ModStatistics:
     right: Sums
 
     @classmethod
-    def of(
-        cls, usage: Usage, residual: Floats, codes: Codes, atoms: Floats, basis: SteerableBasis
-    ) -> Self:
-        """From one set of coded patches."""
-        cos, sin = _waves(codes.n_angles, basis)
-        normal = np.zeros((basis.max_frequency + 1, len(atoms), len(atoms)), np.complex128)
-        right = np.zeros(atoms.shape)
+    def zero(cls, usage: Usage, n_atoms: int, basis: SteerableBasis) -> Self:
+        """Sums over no patch."""
+        normal = np.zeros((basis.max_frequency + 1, n_atoms, n_atoms), np.complex128)
+        return cls(usage, normal, np.zeros((n_atoms, basis.n_coords)))
+
+    def add(
+        self,
+        residual: Floats,
+        codes: Codes,
+        atoms: Floats,  # noqa: ARG002 (the other update needs them)
+        basis: SteerableBasis,
+    ) -> None:
+        """Add coded patches to the sums, in place."""
         kernels.joint_sums(
-            residual, codes.atom, codes.angle, codes.coef, basis.start, cos, sin, normal, right
-        )
-        return cls(usage, normal, right)
+            residual, codes.atom, codes.angle, codes.coef, *back_tables(basis, codes.n_angles),
+            *_waves(codes.n_angles, basis), self.normal, self.right,
+        )  # fmt: skip
 
     def merge(self, other: Self) -> Self:
         """Statistics of the patches of both."""
@@ -136,6 +148,7 @@ def accumulate(
     basis: SteerableBasis,
     update: str = "ksvd",
     first_patch: int = 0,
+    onto: Statistics | None = None,
 ) -> Statistics:
     """Statistics of coded patches for the dictionary update.
 
@@ -153,23 +166,56 @@ def accumulate(
         "ksvd" or "mod".
     first_patch
         Number of the first patch in the whole set; decides ties among the worst-coded ones.
+    onto
+        Statistics of the patches before these, of the same update: the result continues them and
+        takes over their arrays. Saves a merge.
     """
     if update not in UPDATES:
         raise unknown_choice("update", update, UPDATES)
+    dictionary = check_atoms(atoms, basis)
+    usage, residual = measure(coords, codes, dictionary, basis, first_patch)
+    if onto is None:
+        statistics: Statistics = UPDATES[update].zero(usage, len(dictionary), basis)
+    elif isinstance(onto, UPDATES[update]):
+        statistics = replace(onto, usage=onto.usage.merge(usage))
+    else:
+        raise DscError(f"onto: found {type(onto).__name__}, need statistics of update={update!r}")
+    statistics.add(residual, codes, dictionary, basis)
+    return statistics
+
+
+def measure(
+    coords: ArrayLike, codes: Codes, atoms: Floats, basis: SteerableBasis, first_patch: int = 0
+) -> tuple[Usage, Floats]:
+    """How well patches are coded, and their residuals (patch, coord)."""
     rows = as_rows(coords, basis.n_coords, "coords", "the coordinates of this basis")
     if len(rows) != len(codes):
         raise DscError(f"codes: found {len(codes)} patches, need {len(rows)}, one per row")
-    dictionary = check_atoms(atoms, basis)
-    residual = -decode(codes, dictionary, basis)
+    residual = -decode(codes, atoms, basis)
     for part, chunk in row_chunks(rows):
         residual[part] += chunk
+    sse = float(codes.error.sum(dtype=np.float64))
     usage = Usage(
-        count=np.bincount(codes.atom[codes.used], minlength=len(dictionary)),
+        count=np.bincount(codes.atom[codes.used], minlength=len(atoms)),
         n_patches=len(rows),
-        sse=float(codes.error.sum(dtype=np.float64)),
-        worst=WorstPatches.of(codes.error, residual, first_patch, len(dictionary)),
+        sse=sse,
+        pixel_sse=sse if basis.is_orthonormal else _pixel_energy(residual, basis),
+        worst=WorstPatches.of(codes.error, residual, first_patch, len(atoms)),
     )
-    return UPDATES[update].of(usage, residual, codes, dictionary, basis)
+    return usage, residual
+
+
+def statistics_bytes(update: str, n_atoms: int, basis: SteerableBasis) -> int:
+    """Memory of one statistics value."""
+    worst = n_atoms * (4 * basis.n_coords + 12)
+    if update == "ksvd":
+        return worst + 8 * n_atoms * basis.n_coords**2
+    return worst + 16 * n_atoms**2 * (basis.max_frequency + 1) + 8 * n_atoms * basis.n_coords
+
+
+def _pixel_energy(residual: Floats, basis: SteerableBasis) -> float:
+    """Σ rᵀ(ΦᵀΦ)r over patches."""
+    return float(np.einsum("pc,pc->", residual @ basis.gram, residual, dtype=np.float64))
 
 
 def _first_occurrences(codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -188,13 +188,14 @@ def lowest_angle(waves, w, table, n_even, n_frequencies, n_angles, score, best):
             continue
         ce, se, co, so = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
         i, c = w, (j // ANGLES * n_frequencies) * 2 * ANGLES + j % ANGLES
-        for t in range(n_frequencies):
-            if t < n_even:
-                ce = fma(waves[i], table[c], ce)
-                se = fma(waves[i + BLOCK], table[c + ANGLES], se)
-            else:
-                co = fma(waves[i], table[c], co)
-                so = fma(waves[i + BLOCK], table[c + ANGLES], so)
+        for _ in range(n_even):
+            ce = fma(waves[i], table[c], ce)
+            se = fma(waves[i + BLOCK], table[c + ANGLES], se)
+            i += 2 * BLOCK
+            c += 2 * ANGLES
+        for _ in range(n_even, n_frequencies):
+            co = fma(waves[i], table[c], co)
+            so = fma(waves[i + BLOCK], table[c + ANGLES], so)
             i += 2 * BLOCK
             c += 2 * ANGLES
         # c(θ) = a + b, c(π + θ) = a − b; c(−θ) = p + q, c(π − θ) = p − q
@@ -252,10 +253,14 @@ def turn(atoms, swapped, m, cos, sin, angle, out, slot):
 
 
 @_inline
-def refit(patches, lane, chosen, k, factor, projection, coefs):
+def refit(patches, lane, chosen, k, inverse, projection, coefs):
     """Least squares of one patch on k + 1 chosen atoms, by one more row of the Cholesky factor.
 
-    patches (lane, coord padded), chosen (lane · slot, coord padded), factor (lane, slot, slot),
+    With G = L Lᵀ the Gram matrix of the chosen atoms and b their products with the patch, the
+    coefficients are L⁻ᵀ (L⁻¹ b). Keeping the rows of L⁻¹ (`inverse`) and L⁻¹ b (`projection`), a
+    new atom adds one row, one entry, and one multiple of that row to the coefficients.
+
+    patches (lane, coord padded), chosen (lane · slot, coord padded), inverse (lane, slot, slot),
     projection and coefs (lane, slot). Returns by how much the residual energy falls, or −1 if the
     new atom depends on the others (then coefs stay as they were).
     """
@@ -268,23 +273,28 @@ def refit(patches, lane, chosen, k, factor, projection, coefs):
         product = fma_wide(g, load(patches, (lane, c)), product)
     pivot, target = total_wide(square), total_wide(product)
     for i in range(k):
-        value = dot(chosen, new, chosen, first + i)
-        for j in range(i):
-            value -= factor[lane, k, j] * factor[lane, i, j]
-        value /= factor[lane, i, i]
-        factor[lane, k, i] = value
+        inverse[lane, k, i] = dot(chosen, new, chosen, first + i)
+    for i in range(k - 1, -1, -1):  # the row of L is L⁻¹ times the products with the others
+        value = 0.0
+        for j in range(i + 1):
+            value += inverse[lane, i, j] * inverse[lane, k, j]
+        inverse[lane, k, i] = value
         pivot -= value * value
         target -= value * projection[lane, i]
     if pivot < DEPENDENT:
         return -1.0
-    factor[lane, k, k] = np.sqrt(pivot)
-    projection[lane, k] = target / factor[lane, k, k]
-    for i in range(k, -1, -1):
-        value = projection[lane, i]
-        for j in range(i + 1, k + 1):
-            value -= factor[lane, j, i] * coefs[lane, j]
-        coefs[lane, i] = value / factor[lane, i, i]
-    return projection[lane, k] ** 2
+    scale = 1 / np.sqrt(pivot)
+    gain = scale * target
+    for i in range(k):
+        value = 0.0
+        for j in range(i, k):
+            value += inverse[lane, k, j] * inverse[lane, j, i]
+        inverse[lane, k, i] = -scale * value
+        coefs[lane, i] += gain * inverse[lane, k, i]
+    inverse[lane, k, k] = scale
+    coefs[lane, k] = gain * scale
+    projection[lane, k] = gain
+    return gain * gain
 
 
 @_inline
@@ -363,7 +373,7 @@ def pursue(
     bound = np.zeros(n_packed * BLOCK, np.float32)
     first = np.zeros(BLOCK, np.float32)
     chosen = np.zeros((BLOCK * sparsity, padded), np.float32)
-    factor = np.zeros((BLOCK, sparsity, sparsity))
+    inverse = np.zeros((BLOCK, sparsity, sparsity))
     projection = np.zeros((BLOCK, sparsity))
     coefs = np.zeros((BLOCK, sparsity))
     energy = np.zeros(BLOCK)
@@ -386,9 +396,9 @@ def pursue(
                     return begin + lane
                 # a power of two brings the patch to unit size, exactly: no overflow, no denormals
                 scale[lane] = math.ldexp(1.0, math.frexp(np.sqrt(raw))[1])
-                inverse = splat(np.float32(1 / scale[lane]))
+                shrink = splat(np.float32(1 / scale[lane]))
                 for c in range(0, padded, LANES):
-                    x = mul(load(patches, (lane, c)), inverse)
+                    x = mul(load(patches, (lane, c)), shrink)
                     store(patches, (lane, c), x)
                     store(residual, (lane, c), x)
                 energy[lane] = raw / scale[lane] ** 2
@@ -407,15 +417,15 @@ def pursue(
                 if not live[lane]:
                     continue
                 m, angle, score = select(
-                    waves, bound, n_atoms, int(first[lane]), lane, table, n_even, n_frequencies, n_angles,
-                    trial, winner, left,
+                    waves, bound, n_atoms, int(first[lane]), lane, table, n_even, n_frequencies,
+                    n_angles, trial, winner, left,
                 )  # fmt: skip
                 live[lane] = score > 0
                 if not live[lane]:
                     continue
                 slot = lane * sparsity + k
                 turn(atoms, swapped, m, coord_cos, coord_sin, angle, chosen, slot)
-                gain = refit(patches, lane, chosen, k, factor, projection, coefs)
+                gain = refit(patches, lane, chosen, k, inverse, projection, coefs)
                 if gain < 0:
                     live[lane] = False
                     continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,17 @@ class Codes:
 
     def __len__(self) -> int:
         return len(self.atom)
+
+    @staticmethod
+    def join(parts: Sequence[Codes]) -> Codes:
+        """The codes of consecutive patches as one."""
+        return Codes(
+            atom=np.concatenate([part.atom for part in parts]),
+            angle=np.concatenate([part.angle for part in parts]),
+            coef=np.concatenate([part.coef for part in parts]),
+            error=np.concatenate([part.error for part in parts]),
+            n_angles=parts[0].n_angles,
+        )
 
     @property
     def sparsity(self) -> int:

@@ -57,6 +57,19 @@ def turn_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Turns:
     return Turns(_pad(packed, LANES), _pad(packed[:, partner], LANES), order, cos, sin)
 
 
+def back_tables(
+    basis: SteerableBasis, n_angles: int
+) -> tuple[NDArray[np.uint32], Floats, Floats, Floats]:
+    """What turns coordinates back: packed order, cos, and sin on cosines and on sines apart.
+
+    R(−θ): c' = c cos + s sin and s' = s cos − c sin, with s the next and c the previous neighbour.
+    """
+    order, partner, cos, sin = _coordinate_waves(basis.frequency.tobytes(), n_angles)
+    is_cosine = np.zeros(cos.shape[1], bool)
+    is_cosine[: order.size] = partner > np.arange(order.size)
+    return order, cos, np.where(is_cosine, -sin, 0), np.where(is_cosine, 0, -sin)
+
+
 def search_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Search:
     """The search for these atoms on a grid of `n_angles`."""
     even_number = np.zeros((len(atoms) + len(atoms) % 2, basis.n_coords), np.float32)

@@ -1,0 +1,56 @@
+"""Peak memory of a process that learns from few and from many patches under one memory limit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dsc.patches import PatchConfig, extract_patches
+
+LIMIT = "1GB"
+SIDES = {"1 million": 1_010, "20 million": 4_483}  # pictures with so many 11-pixel windows
+
+PROGRAM = """
+import json, resource, sys
+import dsc
+model = dsc.learn(sys.argv[1], 10, 2, n_iterations=1, memory_limit=sys.argv[2])
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps({"peak": peak, "mse": model.mse, "n_patches": model.patches["n_patches"]}))
+"""
+
+
+def bench_scale() -> dict[str, Any]:
+    """Learn from pictures of noise of both sizes, each in a process of its own."""
+    results = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, side in SIDES.items():
+            picture = np.random.default_rng(0).random((side, side), dtype=np.float32)
+            path = Path(folder) / f"{side}.npy"
+            np.save(path, picture)
+            store = str(Path(folder) / f"{side}.zarr")
+            extract_patches([str(path)], store, PatchConfig(diameter=11))
+            done = subprocess.run(
+                [sys.executable, "-c", PROGRAM, store, LIMIT],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            results[name] = json.loads(done.stdout)
+    few, many = (results[name]["peak"] for name in SIDES)
+    return {"limit": LIMIT, "runs": results, "ratio": many / few}
+
+
+def format_scale(summary: dict[str, Any]) -> str:
+    """The results for people."""
+    lines = [f"peak memory of learning under --memory-limit {summary['limit']}"]
+    lines += [
+        f"  {run['n_patches']:>12,} patches: {run['peak'] / 1e6:,.0f} MB"
+        for run in summary["runs"].values()
+    ]
+    return "\n".join([*lines, f"  ratio {summary['ratio']:.3f}"])

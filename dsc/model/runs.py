@@ -1,0 +1,189 @@
+"""A run folder: the options that repeat it, a log of events, checkpoints, and at the end the model.
+
+RUN/run.toml            options, for `dsc learn --config`
+RUN/events.jsonl        one JSON object a line
+RUN/checkpoints/…       the last complete iterations
+RUN/model.zarr          the result; a run that has it is finished
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import tomllib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dsc.basis import SteerableBasis
+from dsc.engine.numerics import fingerprint_difference
+from dsc.errors import DscError
+from dsc.learning.loop import State
+from dsc.model.dictionary import Dictionary, load_state, save_state
+from dsc.store import is_finished, open_store
+
+KEEP = 2  # checkpoints
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run of `learn`."""
+
+    path: Path
+
+    @property
+    def model(self) -> str:
+        """Where the learned dictionary is, once the run is finished."""
+        return str(self.path / "model.zarr")
+
+    @property
+    def finished(self) -> bool:
+        """Whether the model is there, complete."""
+        return is_finished(self.model)
+
+    def begin(self, options: dict[str, Any], resume: bool) -> None:
+        """Make the folder; an existing path is taken only if it is an unfinished run of ours."""
+        if self.path.exists() and not self._ours():
+            raise DscError(f"{self.path}: exists and is no run of dsc: choose another --out")
+        if not resume and self.finished:
+            raise DscError(
+                f"{self.path}: holds a finished run: choose another --out, or remove it first"
+            )
+        if not resume and self.path.exists():
+            shutil.rmtree(self.path)
+        (self.path / "checkpoints").mkdir(parents=True, exist_ok=True)
+        if not (self.path / "run.toml").exists():
+            (self.path / "run.toml").write_text(to_toml(options), encoding="utf-8")
+
+    def _ours(self) -> bool:
+        entries = list(self.path.iterdir()) if self.path.is_dir() else None
+        return entries == [] or (self.path / "run.toml").is_file()
+
+    def log(self, event: str, **values: Any) -> None:
+        """Append an event."""
+        line = json.dumps({"event": event, "time": time.time(), **values})
+        with (self.path / "events.jsonl").open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    @property
+    def n_tasks(self) -> int:
+        """Tasks in the graph of one iteration, as planned when the run last started."""
+        starts = [event for event in self.events() if event["event"] == "start"]
+        return int(starts[-1]["plan"]["graph_size"]) if starts else 0
+
+    def events(self) -> list[dict[str, Any]]:
+        """All complete events so far."""
+        path = self.path / "events.jsonl"
+        if not path.is_file():
+            return []
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # a cut last line does not count
+        return [json.loads(line) for line in lines]
+
+    def save(self, state: State, basis: SteerableBasis, identity: dict[str, Any]) -> None:
+        """Write a checkpoint; older ones than the last two go."""
+        assert state.count is not None
+        folder = self.path / "checkpoints"
+        save_state(
+            str(folder / f"{state.iteration:06d}.zarr"),
+            basis,
+            {
+                "basis": basis.name,
+                "diameter": basis.diameter,
+                "iteration": state.iteration,
+                "rest": state.rest,
+                "identity": json.dumps(identity),
+            },
+            atoms=state.atoms,
+            history=np.array(state.history),
+            count=state.count,
+        )
+        for old in sorted(folder.glob("*.zarr"))[:-KEEP]:
+            shutil.rmtree(old)
+
+    def last(self, identity: dict[str, Any]) -> tuple[State, SteerableBasis] | None:
+        """The last complete checkpoint, refused if it is of another problem."""
+        for path in sorted((self.path / "checkpoints").glob("*.zarr"), reverse=True):
+            if not is_finished(str(path)):
+                continue
+            arrays, attributes, basis = load_state(str(path))
+            _check_identity(str(self.path), json.loads(attributes["identity"]), identity)
+            state = State(
+                iteration=int(attributes["iteration"]),
+                atoms=arrays["atoms"],
+                history=tuple(arrays["history"].tolist()),
+                count=arrays["count"],
+                rest=float(attributes["rest"]),
+            )
+            return state, basis
+        return None
+
+
+def load_dictionary(path: str) -> Dictionary:
+    """The dictionary of a finished run folder, or of a model store."""
+    folder = RunFolder(Path(path))
+    if "://" not in path and (folder.path / "run.toml").is_file():
+        if not folder.finished:
+            raise DscError(
+                f"{path}: the run is not finished: continue it with `dsc learn --resume`"
+            )
+        return Dictionary.load(folder.model)
+    return Dictionary.load(path)
+
+
+def describe(path: str) -> dict[str, Any]:
+    """What is at a path: a run folder, or any store of ours, in plain values."""
+    folder = RunFolder(Path(path))
+    if "://" not in path and (folder.path / "run.toml").is_file():
+        passes = [event for event in folder.events() if event["event"] == "iteration"]
+        about = {"kind": "run", "finished": folder.finished, "passes": len(passes)}
+        if passes:
+            about["mse"] = passes[-1]["mse"]
+        return {**about, **from_toml(folder.path / "run.toml")}
+    store = open_store(path)
+    attributes = {name.removeprefix("dsc_"): value for name, value in store.attributes.items()}
+    arrays = {
+        name: " × ".join(f"{size:,}" for size in store.shape(name)) for name in store.variables
+    }
+    return {"kind": store.kind, **attributes, **arrays}
+
+
+def check_finished(model: Dictionary, path: str, identity: dict[str, Any]) -> None:
+    """Refuse to take a finished model of another problem for this one."""
+    found = {"config": asdict(model.config), "patches": model.patches, "numerics": model.numerics}
+    _check_identity(path, found, identity)
+
+
+def _check_identity(path: str, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Name every difference between the run at `path` and the one asked for."""
+    differences = [
+        f"{part}: {text}"
+        for part in ("config", "patches", "numerics")
+        if (text := fingerprint_difference(wanted[part], found[part]))
+    ]
+    if differences:
+        listed = "\n".join(f"  {line}" for line in differences)
+        raise DscError(
+            f"{path}: cannot resume, it was made with\n{listed}\n"
+            "repeat its options (they are in run.toml), or choose another --out"
+        )
+
+
+def to_toml(options: dict[str, Any]) -> str:
+    """Flat options as TOML; None is left out."""
+    lines = [
+        f"{name} = {json.dumps(value, ensure_ascii=False)}"
+        for name, value in options.items()
+        if value is not None
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def from_toml(path: Path) -> dict[str, Any]:
+    """Flat options of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise DscError(f"{path}: cannot be read as TOML: {error}") from error

@@ -1,0 +1,221 @@
+"""Arrays of patches that a user already has."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.basis import SteerableBasis
+from dsc.basis.grid import check_diameter
+from dsc.basis.rows import check_values
+from dsc.errors import DscError
+from dsc.patches import kernels
+from dsc.patches.cache import CACHE
+from dsc.patches.cut import disk_pixels
+from dsc.patches.source import ROWS, Floats, check_basis, check_span, project
+
+PIECE_BYTES = 16 * 2**20  # of a lazy array, read at a time
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """The set that a part was taken from, and the number of the part's first patch."""
+
+    n_patches: int
+    fingerprint: str | None
+    first: int
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayPatches:
+    """Patches from an array (patch, y, x), or a part of them (see `PatchSource`).
+
+    Values are taken as they are: whole numbers are not scaled to [0, 1].
+
+    Attributes
+    ----------
+    array
+        (patch, diameter, diameter) of NumPy, Dask, Zarr, xarray or anything that is sliced alike.
+        Lazy arrays are read in pieces; Dask ones are computed where they are read.
+    center, unit
+        Subtract the mean of the disk's pixels; divide by their norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> patches = ArrayPatches(np.ones((5, 11, 11)), center=True)
+    >>> patches.n_patches, patches.diameter, patches.pixels(1, 3).shape
+    (5, 11, (2, 97))
+    """
+
+    array: Any = field(repr=False)
+    center: bool = False
+    unit: bool = False
+    _whole: _Whole | None = field(default=None, repr=False)
+    _token: str = field(default_factory=lambda: uuid.uuid4().hex, repr=False)
+
+    def __post_init__(self) -> None:
+        if self._whole is None:
+            check_array(self.array)
+
+    @property
+    def n_patches(self) -> int:
+        """Patches of the whole set."""
+        return int(self.array.shape[0]) if self._whole is None else self._whole.n_patches
+
+    @property
+    def diameter(self) -> int:
+        """Pixels across a patch."""
+        return int(self.array.shape[1])
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Empty: arrays have no classes."""
+        return ()
+
+    def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
+        """None: arrays have no classes."""
+        check_span(start, stop, *self._span())
+        return None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the values (as float32) and of the normalisation: reads all patches once."""
+        if self._whole is None:
+            return self._hash()
+        if self._whole.fingerprint is None:
+            raise DscError("fingerprint: this is a part of a patch set, ask the whole one")
+        return self._whole.fingerprint
+
+    def part(self, start: int, stop: int) -> ArrayPatches:
+        """These patches with their numbers, without the others."""
+        first, last = self._span()
+        check_span(start, stop, first, last)
+        fingerprint = self.__dict__.get("fingerprint")  # if it is known
+        rows = _part_of(self.array, start - first, stop - first)
+        if rows is None:
+            return replace(self, _whole=_Whole(self.n_patches, fingerprint, first))
+        whole = _Whole(self.n_patches, fingerprint, start)
+        return replace(self, array=rows, _whole=whole, _token=uuid.uuid4().hex)
+
+    def pixels(self, start: int, stop: int) -> Floats:
+        """(patch, pixel) the disks, centered and scaled."""
+        check_span(start, stop, *self._span())
+        out = np.empty((stop - start, len(disk_pixels(self.diameter))), np.float32)
+        self._fill(start, stop, out)
+        return out
+
+    def read(self, basis: SteerableBasis, start: int, stop: int) -> Floats:
+        """(patch, coord) coordinates."""
+        check_basis(basis, self.diameter)
+        return project(self._fill, basis, start, stop, with_rest=False)[0]
+
+    def read_with_rest(self, basis: SteerableBasis, start: int, stop: int) -> tuple[Floats, Floats]:
+        """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
+        check_basis(basis, self.diameter)
+        return project(self._fill, basis, start, stop, with_rest=True)
+
+    def _fill(self, start: int, stop: int, out: Floats) -> None:
+        """Write the disks to (patch, pixel)."""
+        first, last = self._span()
+        check_span(start, stop, first, last)
+        with np.errstate(over="ignore"):
+            squares = np.ascontiguousarray(self._squares(start - first, stop - first), np.float32)
+        side = self.diameter
+        dy, dx = disk_pixels(side).T
+        rows = np.arange(stop - start)
+        kernels.cut(
+            squares.reshape(-1), rows * side**2, rows, dy * side + dx, self.center, self.unit, out
+        )
+        check_values(out, "patches", start)
+
+    def _span(self) -> tuple[int, int]:
+        first = 0 if self._whole is None else self._whole.first
+        return first, first + int(self.array.shape[0])
+
+    def _squares(self, start: int, stop: int) -> NDArray[Any]:
+        """Rows of the array; pieces of a lazy one are kept for the next call."""
+        if isinstance(self.array, np.ndarray):
+            return self.array[start:stop]
+        bounds = self._bounds
+        begin = int(np.searchsorted(bounds, start, "right")) - 1
+        end = int(np.searchsorted(bounds, stop, "left"))
+        pieces = [
+            self._piece(a, b)[max(start - a, 0) : stop - a]
+            for a, b in zip(bounds[begin:end], bounds[begin + 1 : end + 1], strict=True)
+        ]
+        return np.concatenate(pieces) if pieces else np.empty((0, *self.array.shape[1:]))
+
+    def _piece(self, start: int, stop: int) -> NDArray[Any]:
+        return CACHE.get((self._token, start), lambda: (_load(self.array, start, stop),))[0]
+
+    @cached_property
+    def _bounds(self) -> list[int]:
+        """Where the pieces of a lazy array begin, and where the last one ends."""
+        return _piece_bounds(self.array)
+
+    def _hash(self) -> str:
+        header = f"{self.n_patches}:{self.diameter}:{self.center}:{self.unit}"
+        total = hashlib.sha256(header.encode())
+        for begin in range(0, self.n_patches, ROWS):
+            squares = self._squares(begin, min(begin + ROWS, self.n_patches))
+            with np.errstate(over="ignore"):
+                total.update(np.ascontiguousarray(squares, "<f4").data)
+        return total.hexdigest()
+
+
+def check_array(array: Any) -> None:
+    """Refuse what is no (patch, y, x) array of real numbers."""
+    shape, dtype = getattr(array, "shape", None), getattr(array, "dtype", None)
+    if shape is None or dtype is None:
+        raise DscError(f"patches: found {type(array).__name__}, need an array (patch, y, x)")
+    if len(shape) != 3 or shape[1] != shape[2]:
+        raise DscError(f"patches: found shape {tuple(shape)}, need (patch, diameter, diameter)")
+    if np.dtype(dtype).kind not in "fiub":
+        raise DscError(f"patches: found dtype {dtype}, need real numbers")
+    if not isinstance(shape[0], int | np.integer) or shape[0] < 1:
+        raise DscError(f"patches: found {shape[0]} of them, need a known number, at least one")
+    check_diameter(int(shape[1]))
+
+
+def _part_of(array: Any, start: int, stop: int) -> Any:
+    """The rows alone if slicing is free; None where it would read them (Zarr, HDF5)."""
+    if isinstance(array, np.ndarray) or hasattr(array, "isel"):
+        return array[start:stop]
+    if hasattr(array, "__dask_graph__"):
+        rows = array[start:stop]
+        rebuild, arguments = rows.__dask_postpersist__()
+        keys = rows.__dask_keys__()
+        return rebuild(rows.__dask_optimize__(rows.__dask_graph__(), keys), *arguments)
+    return None
+
+
+def _piece_bounds(array: Any) -> list[int]:
+    """Whole chunks of a lazy array, several if they are small."""
+    n_rows = int(array.shape[0])
+    chunks = getattr(array, "chunks", None) or getattr(array, "encoding", {}).get("chunks")
+    first = chunks[0] if chunks else 1
+    if isinstance(first, tuple):
+        ends = np.cumsum(first)
+    else:
+        ends = np.minimum(np.arange(first, n_rows + first, first), n_rows)
+    row_bytes = int(np.prod(array.shape[1:])) * np.dtype(array.dtype).itemsize
+    most = max(1, PIECE_BYTES // row_bytes)
+    bounds = [0]
+    for end, following in zip(ends, [*ends[1:], n_rows + most], strict=True):
+        if following - bounds[-1] > most and end > bounds[-1]:
+            bounds.append(int(end))
+    return bounds
+
+
+def _load(array: Any, start: int, stop: int) -> NDArray[Any]:
+    piece = array[start:stop]
+    if hasattr(piece, "compute"):
+        piece = piece.compute(scheduler="synchronous")
+    return np.asarray(piece)

@@ -1,0 +1,221 @@
+"""`extract_patches`: from pictures to a patch set on disk.
+
+Pictures are looked at first (hashes, filter), and nothing is written before all of them are known
+to be good. What is kept of a look is a bit per window.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.basis import SteerableBasis, make_basis
+from dsc.counter import choose, uniform_bits
+from dsc.errors import DscError
+from dsc.patches.album import make_runs, write_album
+from dsc.patches.config import PatchConfig
+from dsc.patches.inputs import Input
+from dsc.patches.materialize import materialize_span
+from dsc.patches.pictures import Picture, picture_problem, raise_problems, scan_inputs
+from dsc.patches.scan import Indices, Scan, scan
+from dsc.patches.stored import StoredPatches, of_store
+from dsc.store import Store, basis_sizes, basis_variables, check_free, create
+
+Columns = dict[str, NDArray[Any]]
+
+CHUNK = 2**16  # patches in a chunk
+CHUNK_BYTES = 8 * 2**20  # of coordinates in a chunk, at most
+
+
+def extract_patches(
+    inputs: Input | Iterable[Input],
+    out: str | PathLike[str],
+    config: PatchConfig | None = None,
+) -> StoredPatches:
+    """Take patches from pictures and write a patch set.
+
+    Parameters
+    ----------
+    inputs
+        Pictures, as `open_pictures` takes them. Those of Zarr arrays are referred to, not copied.
+    out
+        Path or URL of the new patch set.
+    config
+        Which patches, and what is done to them; the defaults of `PatchConfig` if it is None.
+
+    Returns
+    -------
+    The patch set, opened. A patch's number is its place in the order (picture, y, x).
+    """
+    config = PatchConfig() if config is None else config
+    check_free(out)
+    pictures, scans = _look(inputs, config)
+    scans = _subset(pictures, scans, config)
+    n_patches = sum(seen.n_patches for seen in scans)
+    if n_patches == 0:
+        n_windows = sum(seen.n_windows for seen in scans)
+        raise DscError(
+            f"found no patch with a standard deviation above {config.min_std} among {n_windows} "
+            "windows: lower min_std"
+        )
+    basis = None if config.materialize is None else make_basis(config.materialize, config.diameter)
+    store = _create(out, pictures, scans, config, basis, n_patches)
+    write_album(store, make_runs(pictures, scans), pictures, scans)
+    _write_positions(store, pictures, scans, config)
+    if basis is not None:
+        _materialize(store, basis, n_patches)
+    return of_store(store.finish())
+
+
+def _look(inputs: Input | Iterable[Input], config: PatchConfig) -> tuple[list[Picture], list[Scan]]:
+    pictures, problems = scan_inputs(inputs)
+    scans = []
+    for picture in pictures:
+        try:
+            scans.append(scan(picture, config))
+        except Exception as error:  # whatever a decoder raises is the file's fault
+            problems.append(picture_problem(picture, error))
+    if config.per_class is not None and any(picture.label is None for picture in pictures):
+        problems.append("per_class: found pictures without a class, need one folder per class")
+    raise_problems(problems)
+    return pictures, scans
+
+
+def _subset(pictures: list[Picture], scans: list[Scan], config: PatchConfig) -> list[Scan]:
+    """Thin the patches of every picture or class to a random choice."""
+    if config.per_image is None and config.per_class is None:
+        return scans
+    firsts = _first_windows(scans)
+    chosen: dict[object, Indices] = {}
+    groups = [
+        number if config.per_image is not None else picture.label
+        for number, picture in enumerate(pictures)
+    ]
+    size = config.per_image or config.per_class or 0
+    for group, seen, first in zip(groups, scans, firsts, strict=True):
+        for index in seen.patches():
+            so_far = chosen.get(group, index[:0])
+            candidates = np.concatenate([so_far, index + first])
+            chosen[group] = choose(config.seed, "subset", candidates, size)
+    nothing = np.empty(0, np.int64)
+    return [
+        seen.only(chosen.get(group, nothing) - first)
+        for group, seen, first in zip(groups, scans, firsts, strict=True)
+    ]
+
+
+def _first_windows(scans: list[Scan]) -> list[int]:
+    """The number of each picture's first window among those of all: what random choices hang on."""
+    counts = [seen.n_windows for seen in scans]
+    return [int(first) for first in np.concatenate([[0], np.cumsum(counts)[:-1]])]
+
+
+def _positions(scans: list[Scan], config: PatchConfig) -> Iterator[Columns]:
+    """Where the patches are, `CHUNK` at a time, in the order of their numbers."""
+    waiting: list[Columns] = []
+    n_waiting = 0
+    for image, (seen, first) in enumerate(zip(scans, _first_windows(scans), strict=True)):
+        for index in seen.patches():
+            y, x = seen.grid.positions(index)
+            columns: Columns = {"image": np.full(len(index), image, np.int32), "y": y, "x": x}
+            if config.rotate:
+                columns["turn"] = _turns(config, index + first)
+            waiting.append(columns)
+            n_waiting += len(index)
+            if n_waiting >= CHUNK:
+                joined = _join(waiting)
+                whole = n_waiting - n_waiting % CHUNK
+                for begin in range(0, whole, CHUNK):
+                    yield _slice(joined, begin, begin + CHUNK)
+                waiting, n_waiting = [_slice(joined, whole, n_waiting)], n_waiting - whole
+    if n_waiting:
+        yield _join(waiting)
+
+
+def _turns(config: PatchConfig, windows: Indices) -> NDArray[np.float32]:
+    angles = np.deg2rad(np.array(config.rotate, np.float64)).astype(np.float32)
+    bits = uniform_bits(config.seed, "rotate", windows)
+    return angles[(bits % np.uint64(len(angles))).astype(np.int64)]
+
+
+def _join(parts: list[Columns]) -> Columns:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _slice(columns: Columns, begin: int, end: int) -> Columns:
+    return {name: column[begin:end] for name, column in columns.items()}
+
+
+def _create(
+    out: str | PathLike[str],
+    pictures: list[Picture],
+    scans: list[Scan],
+    config: PatchConfig,
+    basis: SteerableBasis | None,
+    n_patches: int,
+) -> Store:
+    labels = _label_names(pictures)
+    attributes: dict[str, Any] = {
+        "n_patches": n_patches,
+        "diameter": config.diameter,
+        "center": config.center,
+        "unit": config.unit,
+        "turned": bool(config.rotate),
+        "fingerprint": _fingerprint(scans, config),
+        "configuration": asdict(config),
+        "picture_names": [picture.name for picture in pictures],
+    }
+    variables, sizes, chunk = [], {"patch": n_patches}, CHUNK
+    if labels:
+        attributes["label_names"] = labels
+        variables.append("label")
+    if config.rotate:
+        variables.append("turn")
+    if basis is not None:
+        attributes["basis"] = basis.name
+        variables += ["coords", "rest", *basis_variables(basis)]
+        sizes |= basis_sizes(basis)
+        while chunk * basis.n_coords * 4 > CHUNK_BYTES:
+            chunk //= 2
+    return create(out, "patches", sizes, {"patch": chunk}, attributes, variables)
+
+
+def _fingerprint(scans: list[Scan], config: PatchConfig) -> str:
+    """SHA-256 of what defines the patches: pictures, positions, normalisation."""
+    header = [config.diameter, config.center, config.unit, [seen.sha256 for seen in scans]]
+    hashes = {name: hashlib.sha256() for name in ("image", "y", "x", "turn")}
+    for columns in _positions(scans, config):
+        for name, column in columns.items():
+            hashes[name].update(column.astype(column.dtype.newbyteorder("<")).data)
+    text = repr((header, [total.hexdigest() for total in hashes.values()]))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _write_positions(
+    store: Store, pictures: list[Picture], scans: list[Scan], config: PatchConfig
+) -> None:
+    names = _label_names(pictures)
+    label_of = np.array([names.index(p.label) if p.label else 0 for p in pictures], np.int32)
+    for number, columns in enumerate(_positions(scans, config)):
+        if names:
+            columns["label"] = label_of[columns["image"]]
+        for name, column in columns.items():
+            store.write(name, number * CHUNK, column)
+
+
+def _label_names(pictures: list[Picture]) -> list[str]:
+    return sorted({picture.label for picture in pictures if picture.label is not None})
+
+
+def _materialize(store: Store, basis: SteerableBasis, n_patches: int) -> None:
+    for name, array in basis_variables(basis).items():
+        store.write(name, 0, array)
+    chunk = store.chunks("coords")[0]
+    for start in range(0, n_patches, chunk):
+        materialize_span(store, start, min(start + chunk, n_patches))

@@ -1,0 +1,159 @@
+"""Compiled loops of the patches.
+
+Every patch is computed alone, by the same operations in the same order, so its bits do not depend
+on its neighbours or on how the set is cut into parts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import boolean, float32, float64, int64, njit, types, void
+
+NOTHING = 1e-24  # energy left by centering, as a part of all: float32 pixels vary by more, or not
+
+_TAPS = 6  # samples along an axis that a quintic spline value is made of
+_SCALE = 120.0 * 120.0  # of the products of weights below
+_READ = types.Array(float32, 1, "C", readonly=True)
+_READ_2D = types.Array(float32, 2, "C", readonly=True)
+_OUT = float32[:, ::1]
+_INDEX = int64[::1]
+
+
+def _compile(*signature):
+    return njit(void(*signature), cache=True, nogil=True, error_model="numpy")
+
+
+@njit(nogil=True, error_model="numpy", inline="never")
+def _normalize(out, p, center, unit):
+    """Center and scale row p: sums in float64, in four strands that are added at the end."""
+    n = out.shape[1]
+    whole = n - n % 4
+    s0 = s1 = s2 = s3 = 0.0
+    e0 = e1 = e2 = e3 = 0.0
+    for i in range(0, whole, 4):
+        a, b = np.float64(out[p, i]), np.float64(out[p, i + 1])
+        c, d = np.float64(out[p, i + 2]), np.float64(out[p, i + 3])
+        s0, s1, s2, s3 = s0 + a, s1 + b, s2 + c, s3 + d
+        e0, e1, e2, e3 = e0 + a * a, e1 + b * b, e2 + c * c, e3 + d * d
+    for i in range(whole, n):
+        a = np.float64(out[p, i])
+        s0, e0 = s0 + a, e0 + a * a
+    total = (e0 + e1) + (e2 + e3)
+    mean = ((s0 + s1) + (s2 + s3)) / n if center else 0.0
+    left = total
+    if center:
+        e0 = e1 = e2 = e3 = 0.0
+        for i in range(0, whole, 4):
+            a, b = np.float64(out[p, i]) - mean, np.float64(out[p, i + 1]) - mean
+            c, d = np.float64(out[p, i + 2]) - mean, np.float64(out[p, i + 3]) - mean
+            e0, e1, e2, e3 = e0 + a * a, e1 + b * b, e2 + c * c, e3 + d * d
+        for i in range(whole, n):
+            a = np.float64(out[p, i]) - mean
+            e0 = e0 + a * a
+        left = (e0 + e1) + (e2 + e3)
+    if left <= NOTHING * total:
+        for i in range(n):
+            out[p, i] = np.float32(0)
+        return
+    scale = 1.0 / np.sqrt(left) if unit else 1.0
+    for i in range(n):
+        out[p, i] = np.float32((np.float64(out[p, i]) - mean) * scale)
+
+
+@_compile(_READ, _INDEX, _INDEX, _INDEX, boolean, boolean, _OUT)
+def cut(picture, start, row, offset, center, unit, out):
+    """Cut disks: out[row[i]] = picture[start[i] + offset], centered and scaled.
+
+    picture is flat; start is where a patch's window begins in it, offset where the pixels of the
+    disk are from there.
+    """
+    normed = center or unit
+    for i in range(start.size):
+        p, begin = row[i], start[i]
+        for k in range(offset.size):
+            out[p, k] = picture[begin + offset[k]]
+        if normed:
+            _normalize(out, p, center, unit)
+
+
+@njit(nogil=True, error_model="numpy", inline="never")
+def _weights(t, weight):
+    """120 × the B-spline weights of the six nearest samples, at t in [0, 1) after the third."""
+    u = 1.0 - t
+    t2, u2 = t * t, u * u
+    weight[0] = u2 * u2 * u
+    weight[1] = 26.0 + t * (-50.0 + t * (20.0 + t * (20.0 + t * (-20.0 + 5.0 * t))))
+    weight[2] = 66.0 + t2 * (-60.0 + t2 * (30.0 - 10.0 * t))
+    weight[3] = 66.0 + u2 * (-60.0 + u2 * (30.0 - 10.0 * u))
+    weight[4] = 26.0 + u * (-50.0 + u * (20.0 + u * (20.0 + u * (-20.0 + 5.0 * u))))
+    weight[5] = t2 * t2 * t
+
+
+@_compile(
+    types.Array(float64, 2, "C", readonly=True),
+    float64[::1],
+    float64[::1],
+    float64[::1],
+    float64[::1],
+    float64[::1],
+    _INDEX,
+    boolean,
+    boolean,
+    _OUT,
+)
+def cut_turned(spline, y, x, turn, dy, dx, row, center, unit, out):
+    """Sample disks turned counter-clockwise about their centres (y, x) from spline coefficients.
+
+    dy, dx (pixel,) are the disk's pixels from its centre; the one that lands there came from the
+    place turned back.
+    """
+    wy, wx = np.empty(_TAPS), np.empty(_TAPS)
+    for i in range(y.size):
+        cos, sin = np.cos(turn[i]), np.sin(turn[i])
+        for k in range(dy.size):
+            sy = y[i] + dx[k] * sin + dy[k] * cos
+            sx = x[i] + dx[k] * cos - dy[k] * sin
+            iy, ix = int(np.floor(sy)), int(np.floor(sx))
+            _weights(sy - iy, wy)
+            _weights(sx - ix, wx)
+            value = 0.0
+            for a in range(_TAPS):
+                line = 0.0
+                for b in range(_TAPS):
+                    line += wx[b] * spline[iy - 2 + a, ix - 2 + b]
+                value += wy[a] * line
+            out[row[i], k] = np.float32(value / _SCALE)
+        if center or unit:
+            _normalize(out, row[i], center, unit)
+
+
+@_compile(_READ_2D, int64, int64, float64, types.Array(boolean, 2, "A"))
+def keep_windows(picture, side, stride, min_std, out):
+    """out[i, j] = whether the window at (i, j) · stride has a standard deviation > min_std.
+
+    The sample standard deviation (ddof = 1) of all pixels of the square, in float64, in two passes
+    (mean, then deviations), a row of windows at a time.
+    """
+    n_rows, n_columns = out.shape
+    width = (n_columns - 1) * stride + 1  # every column, so that the inner loops are contiguous
+    count = side * side
+    mean, energy, column = np.empty(width), np.empty(width), np.empty(width + side - 1)
+    for i in range(n_rows):
+        mean[:] = 0.0
+        energy[:] = 0.0
+        column[:] = 0.0
+        for y in range(i * stride, i * stride + side):
+            for j in range(width + side - 1):
+                column[j] += picture[y, j]
+        for x in range(side):
+            for j in range(width):
+                mean[j] += column[x + j]
+        for j in range(width):
+            mean[j] /= count
+        for y in range(i * stride, i * stride + side):
+            for x in range(side):
+                for j in range(width):
+                    away = picture[y, x + j] - mean[j]
+                    energy[j] += away * away
+        for j in range(n_columns):
+            out[i, j] = np.sqrt(energy[j * stride] / (count - 1)) > min_std

@@ -1,0 +1,166 @@
+"""Looking at a picture once, tile by tile: its hash, and which of its windows are patches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.errors import DscError
+from dsc.patches import kernels
+from dsc.patches.config import PatchConfig
+from dsc.patches.pictures import Picture
+from dsc.patches.spline import MARGIN
+from dsc.patches.tiles import tiles_of
+
+PIECE = 2**20  # candidates unpacked at a time
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The windows of a picture that may become patches, numbered row by row.
+
+    Attributes
+    ----------
+    margin
+        First row and first column of the first window.
+    stride
+        Pixels between windows.
+    n_y, n_x
+        How many there are.
+    """
+
+    margin: int
+    stride: int
+    n_y: int
+    n_x: int
+
+    @staticmethod
+    def of(shape: tuple[int, int], config: PatchConfig) -> Grid:
+        """The grid of a picture of this shape."""
+        margin = MARGIN if config.rotate else 0
+        least = config.diameter + 2 * margin
+        if min(shape) < least:
+            raise DscError(
+                f"found {shape[0]} × {shape[1]} pixels, need at least {least} × {least} for "
+                f"{'turned ' if margin else ''}patches of diameter {config.diameter}"
+            )
+        n_y, n_x = ((size - least) // config.stride + 1 for size in shape)
+        return Grid(margin, config.stride, n_y, n_x)
+
+    def inside(self, pixels: slice, n_windows: int) -> slice:
+        """The windows along one axis that begin in a range of pixels."""
+        ends = (-(-(p - self.margin) // self.stride) for p in (pixels.start, pixels.stop))
+        first, last = (min(max(end, 0), n_windows) for end in ends)
+        return slice(first, last)
+
+    def positions(self, index: Indices) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """(y, x) of the first pixels of windows."""
+        i, j = np.divmod(index, self.n_x)
+        y, x = (self.margin + self.stride * axis for axis in (i, j))
+        return y.astype(np.int32), x.astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What was seen of a picture.
+
+    Attributes
+    ----------
+    grid
+        Its windows.
+    digests
+        SHA-256 of every tile's grey values, row by row.
+    sha256
+        Of the picture as a whole.
+    kept
+        One entry per row of tiles: the number of its first window, how many it has, and a bit for
+        each that says whether it is a patch.
+    """
+
+    grid: Grid
+    digests: tuple[str, ...]
+    sha256: str
+    kept: tuple[tuple[int, int, NDArray[np.uint8]], ...]
+
+    @property
+    def n_windows(self) -> int:
+        """Windows in all."""
+        return self.grid.n_y * self.grid.n_x
+
+    @property
+    def n_patches(self) -> int:
+        """Windows that are patches."""
+        return sum(int(np.bitwise_count(bits).sum()) for _, _, bits in self.kept)
+
+    def patches(self) -> Iterator[Indices]:
+        """The numbers of the windows that are patches, some at a time."""
+        for first, count, bits in self.kept:
+            for begin in range(0, count, PIECE):
+                part = bits[begin // 8 : (begin + PIECE) // 8]
+                flags = np.unpackbits(part, count=min(PIECE, count - begin))
+                yield np.flatnonzero(flags) + (first + begin)
+
+    def only(self, chosen: Indices) -> Scan:
+        """The same with fewer patches."""
+        thinned = []
+        for first, count, _ in self.kept:
+            begin, end = np.searchsorted(chosen, (first, first + count))
+            flags = np.zeros(count, np.bool_)
+            flags[chosen[begin:end] - first] = True
+            thinned.append((first, count, np.packbits(flags)))
+        return replace(self, kept=tuple(thinned))
+
+
+def digest(pixels: NDArray[np.float32]) -> str:
+    """The hash of a tile's grey values."""
+    return hashlib.sha256(np.ascontiguousarray(pixels, "<f4").data).hexdigest()
+
+
+def scan(picture: Picture, config: PatchConfig) -> Scan:
+    """Hash a picture and find its patches."""
+    grid = Grid.of(picture.shape, config)
+    digests: list[str] = []
+    kept = []
+    flags = np.empty((0, grid.n_x), np.bool_)
+    for _, _, (y, x) in tiles_of(picture.shape, picture.tile):
+        pixels = picture.read(y.start, y.stop, x.start, x.stop)
+        if not np.isfinite(pixels).all():
+            raise DscError(
+                f"found NaN or infinite pixels in rows {y.start} to {y.stop}, columns {x.start} "
+                f"to {x.stop}, need finite ones: replace them"
+            )
+        digests.append(digest(pixels))
+        rows = grid.inside(y, grid.n_y)
+        if x.start == 0:
+            flags = np.ones((rows.stop - rows.start, grid.n_x), np.bool_)
+        _filter(picture, config, grid, rows, grid.inside(x, grid.n_x), flags)
+        if x.stop == picture.shape[1]:
+            kept.append((rows.start * grid.n_x, flags.size, np.packbits(flags)))
+    whole = hashlib.sha256(repr((picture.shape, picture.tile, digests)).encode()).hexdigest()
+    return Scan(grid, tuple(digests), whole, tuple(kept))
+
+
+def _filter(
+    picture: Picture,
+    config: PatchConfig,
+    grid: Grid,
+    rows: slice,
+    columns: slice,
+    flags: NDArray[np.bool_],
+) -> None:
+    """Judge the windows that begin in one tile; they may reach into the next ones."""
+    if config.min_std == 0 or rows.start == rows.stop or columns.start == columns.stop:
+        return
+    ends = [
+        (grid.margin + part.start * grid.stride, grid.margin + (part.stop - 1) * grid.stride)
+        for part in (rows, columns)
+    ]
+    (y0, y1), (x0, x1) = ((first, last + config.diameter) for first, last in ends)
+    window = picture.read(y0, y1, x0, x1)
+    kernels.keep_windows(window, config.diameter, config.stride, config.min_std, flags[:, columns])

@@ -1,0 +1,171 @@
+"""Patch sets in a store: cut from their pictures when they are read, or materialised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.basis import SteerableBasis
+from dsc.errors import DscError
+from dsc.patches.album import open_album
+from dsc.patches.cache import CACHE
+from dsc.patches.cut import Cutter, Positions, disk_pixels
+from dsc.patches.source import Floats, check_basis, check_span, project
+from dsc.store import Store, open_store, read_basis
+
+SAME_BASIS = 1e-9  # entries of two computations of one basis differ by less
+
+
+@dataclass(frozen=True)
+class StoredPatches:
+    """A patch set in a store, or a part of one (see `PatchSource`).
+
+    Attributes
+    ----------
+    store
+        Where it is.
+    n_patches
+        Patches of the whole set.
+    diameter, center, unit
+        What a patch is.
+    fingerprint
+        SHA-256 of all that defines the patches.
+    label_names
+        Names of the classes, empty if there are none.
+    turned
+        Whether patches are turned.
+    materialized
+        Name of the basis whose coordinates are stored, None if there is none.
+    start, stop
+        The patches that may be read.
+    """
+
+    store: Store
+    n_patches: int
+    diameter: int
+    center: bool
+    unit: bool
+    fingerprint: str
+    label_names: tuple[str, ...]
+    turned: bool
+    materialized: str | None
+    start: int
+    stop: int
+
+    @property
+    def basis(self) -> SteerableBasis | None:
+        """The basis of a materialised set, to the bit; None for any other set."""
+        return None if self.materialized is None else _basis(self.store)
+
+    def part(self, start: int, stop: int) -> StoredPatches:
+        """The same set, from which only these patches may be read."""
+        check_span(start, stop, self.start, self.stop)
+        return replace(self, start=start, stop=stop)
+
+    def positions(self, start: int, stop: int) -> Positions:
+        """Where patches are in which pictures."""
+        check_span(start, stop, self.start, self.stop)
+        names = ("image", "y", "x", "turn") if self.turned else ("image", "y", "x")
+        return Positions(*_rows(self.store, names, start, stop))
+
+    def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
+        """(patch,) class of each patch, a place in `label_names`; None if there are none."""
+        check_span(start, stop, self.start, self.stop)
+        return _rows(self.store, ("label",), start, stop)[0] if self.label_names else None
+
+    def pixels(self, start: int, stop: int) -> Floats:
+        """(patch, pixel) the disks, centered and scaled."""
+        out = np.empty((stop - start, len(disk_pixels(self.diameter))), np.float32)
+        self.fill(start, stop, out)
+        return out
+
+    def fill(self, start: int, stop: int, out: Floats) -> None:
+        """Write the disks to (patch, pixel)."""
+        positions = self.positions(start, stop)
+        Cutter(self.diameter, self.center, self.unit).cut(open_album(self.store), positions, out)
+
+    def read(self, basis: SteerableBasis, start: int, stop: int) -> Floats:
+        """(patch, coord) coordinates: stored ones, or from the pixels, with the same bits."""
+        check_span(start, stop, self.start, self.stop)
+        if self._is_stored(basis):
+            return _rows(self.store, ("coords",), start, stop)[0]
+        return project(self.fill, basis, start, stop, with_rest=False)[0]
+
+    def read_with_rest(self, basis: SteerableBasis, start: int, stop: int) -> tuple[Floats, Floats]:
+        """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
+        check_span(start, stop, self.start, self.stop)
+        if self._is_stored(basis):
+            coords, rest = _rows(self.store, ("coords", "rest"), start, stop)
+            return coords, rest
+        return project(self.fill, basis, start, stop, with_rest=True)
+
+    def _is_stored(self, basis: SteerableBasis) -> bool:
+        """Whether coordinates are stored; those of another basis cannot be had then."""
+        check_basis(basis, self.diameter)
+        stored = self.basis
+        if stored is None:
+            return False
+        if basis is stored:
+            return True
+        same = (basis.name, basis.n_coords) == (stored.name, stored.n_coords)
+        if not same or np.abs(basis.matrix - stored.matrix).max() > SAME_BASIS:
+            raise DscError(
+                f"{self.store.url}: found coordinates of the {stored.name} basis (diameter "
+                f"{stored.diameter}, {stored.n_coords} coordinates), need those of the "
+                f"{basis.name} basis ({basis.n_coords}): use the {stored.name} basis, or extract "
+                "the patches again without materialising them"
+            )
+        return True
+
+
+def open_patches(url: str | PathLike[str]) -> StoredPatches:
+    """Open a patch set that `extract_patches` wrote, at a path or URL."""
+    return of_store(open_store(url, "patches"))
+
+
+def of_store(store: Store) -> StoredPatches:
+    """The patch set in a store, which may still be written."""
+    attributes = store.attributes
+    return StoredPatches(
+        store=store,
+        n_patches=int(attributes["n_patches"]),
+        diameter=int(attributes["diameter"]),
+        center=bool(attributes["center"]),
+        unit=bool(attributes["unit"]),
+        fingerprint=str(attributes["fingerprint"]),
+        label_names=tuple(attributes.get("label_names", ())),
+        turned=bool(attributes["turned"]),
+        materialized=attributes.get("basis"),
+        start=0,
+        stop=int(attributes["n_patches"]),
+    )
+
+
+@lru_cache(maxsize=8)
+def _basis(store: Store) -> SteerableBasis:
+    return read_basis(store)
+
+
+def _rows(store: Store, names: tuple[str, ...], start: int, stop: int) -> list[NDArray[Any]]:
+    """Rows of arrays of a store; chunks that are read in small pieces are kept for the next one."""
+    chunk = store.chunks(names[0])[0]
+    if stop - start >= chunk:
+        return [store.read(name, slice(start, stop)) for name in names]
+    pieces = []
+    for number in range(start // chunk, -(-stop // chunk)):
+        first = number * chunk
+        whole = CACHE.get((store.token, names, number), lambda: _chunk(store, names, first, chunk))  # noqa: B023
+        rows = slice(max(start - first, 0), stop - first)
+        pieces.append([array[rows] for array in whole])
+    if not pieces:
+        return [store.read(name, slice(start, stop)) for name in names]
+    return [np.concatenate(arrays) for arrays in zip(*pieces, strict=True)]
+
+
+def _chunk(store: Store, names: tuple[str, ...], first: int, size: int) -> tuple[NDArray[Any], ...]:
+    return tuple(store.read(name, slice(first, first + size)) for name in names)

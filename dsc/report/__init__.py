@@ -1,0 +1,1 @@
+"""Pages for people: plots and self-contained HTML."""

@@ -1,0 +1,158 @@
+"""Making stores."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.codecs import Crc32cCodec, ZstdCodec
+
+from dsc.errors import DscError, unknown_choice
+from dsc.store.manifest import own_kind
+from dsc.store.objects import is_occupied, normalize, read_object, remove_objects, zarr_store
+from dsc.store.schema import FORMAT, PICTURES, Variable, schema_of
+from dsc.store.store import Store
+from dsc.store.strict import MANIFEST, METADATA
+from dsc.version import __version__
+
+ZSTD_LEVEL = 3
+
+
+def create(
+    url: str | PathLike[str],
+    kind: str,
+    sizes: Mapping[str, int],
+    chunks: Mapping[str, int],
+    attributes: Mapping[str, Any],
+    variables: Collection[str] = (),
+) -> Store:
+    """Make a store to be written, with all its arrays.
+
+    It counts as absent until `Store.finish`. What is at `url` already is refused, unless it is an
+    unfinished store of ours, which is replaced.
+
+    Parameters
+    ----------
+    url
+        A local path or a URL.
+    kind
+        "patches", "model" or "codes".
+    sizes
+        Size of each dimension.
+    chunks
+        Size of the chunks along each dimension; whole where it is not given.
+    attributes
+        Of the store, as JSON can hold them.
+    variables
+        Which optional arrays it has.
+    """
+    schema = schema_of(kind)
+    for name in variables:
+        if name not in schema:
+            raise unknown_choice("variables", name, schema)
+    wanted = [v for v in schema.values() if v.required or v.name in variables]
+    _check_sizes(wanted, sizes, chunks)
+    place = normalize(url)
+    check_free(place)
+    if is_occupied(place):
+        remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
+    header = {"dsc_kind": kind, "dsc_format": FORMAT, "dsc_version": __version__}
+    group = zarr.create_group(
+        zarr_store(place, read_only=False),
+        zarr_format=3,
+        attributes={**attributes, **header},
+        overwrite=True,
+    )
+    for variable in wanted:
+        _add(group, variable.name, variable, sizes, chunks)
+    return Store(place, kind, uuid.uuid4().hex, writable=True)
+
+
+def add_pictures(
+    store: Store,
+    stacks: Mapping[str, tuple[tuple[int, int, int], tuple[int, int, int]]],
+    attributes: Mapping[str, Any],
+) -> None:
+    """Add the group `pictures` with these attributes, and arrays (image, y, x) in it.
+
+    Parameters
+    ----------
+    store
+        A store of patches that is being written.
+    stacks
+        Name → (shape, chunks).
+    attributes
+        Of the group.
+    """
+    group = zarr.create_group(
+        zarr_store(store.url, read_only=False),
+        path=PICTURES.name,
+        zarr_format=3,
+        attributes=dict(attributes),
+    )
+    for name, (shape, chunks) in stacks.items():
+        sizes = dict(zip(PICTURES.dims, shape, strict=True))
+        _add(group, name, PICTURES, sizes, dict(zip(PICTURES.dims, chunks, strict=True)))
+
+
+def check_free(url: str | PathLike[str]) -> None:
+    """Refuse a place where something is that must not be replaced."""
+    place = normalize(url)
+    if not is_occupied(place):
+        return
+    kind = own_kind(place)
+    if kind is None:
+        raise DscError(
+            f"{place}: exists and is no store of dsc; it is not overwritten: choose another path"
+        )
+    if read_object(place, MANIFEST) is not None:
+        raise DscError(
+            f"{place}: exists, a finished store of {kind}; it is not overwritten: choose another "
+            "path, or remove it first"
+        )
+
+
+def _add(
+    group: zarr.Group,
+    name: str,
+    variable: Variable,
+    sizes: Mapping[str, int],
+    chunks: Mapping[str, int],
+) -> None:
+    shape = tuple(int(sizes[dim]) for dim in variable.dims)
+    floating = np.dtype(variable.dtype).kind == "f"
+    about: dict[str, Any] = {"description": variable.description}
+    if variable.units:
+        about["units"] = variable.units
+    group.create_array(
+        name,
+        shape=shape,
+        chunks=tuple(
+            max(1, min(int(chunks.get(dim, size)), size))
+            for dim, size in zip(variable.dims, shape, strict=True)
+        ),
+        dtype=variable.dtype,
+        fill_value=np.nan if floating else np.zeros((), variable.dtype)[()],
+        compressors=[ZstdCodec(level=ZSTD_LEVEL)] * variable.compressed + [Crc32cCodec()],
+        dimension_names=variable.dims,
+        attributes=about,
+    )
+
+
+def _check_sizes(
+    wanted: list[Variable], sizes: Mapping[str, int], chunks: Mapping[str, int]
+) -> None:
+    dims = sorted({dim for variable in wanted for dim in variable.dims})
+    problems = [f"the size of {dim} is missing" for dim in dims if dim not in sizes]
+    problems += [
+        f"{what} of {dim}: found {size!r}, need a whole number ≥ {least}"
+        for what, given, least in (("size", sizes, 0), ("chunk", chunks, 1))
+        for dim, size in given.items()
+        if not isinstance(size, int | np.integer) or size < least
+    ]
+    if problems:
+        raise DscError("; ".join(problems))

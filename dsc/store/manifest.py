@@ -1,0 +1,146 @@
+"""`manifest.json`: the last object of a store. Without it, the store is not there.
+
+It names the kind and the format, the SHA-256 of every metadata file, and for each array the number
+of chunks along each dimension, which gives the keys that must be there. Its own SHA-256 comes last.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+from dsc.errors import DscError
+from dsc.store.objects import is_occupied, list_objects, read_object, sha256, write_object
+from dsc.store.schema import FORMAT, SCHEMAS
+from dsc.store.strict import MANIFEST, METADATA
+
+SHOWN = 10  # missing chunks listed by name
+
+Metadata = Mapping[str, Any]  # a parsed zarr.json
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a finished store is made of.
+
+    Attributes
+    ----------
+    kind, format, dsc_version
+        What it is, and who wrote it.
+    metadata
+        SHA-256 of each metadata file by key.
+    chunks
+        Number of chunks of each array along each dimension.
+    """
+
+    kind: str
+    format: int
+    dsc_version: str
+    metadata: dict[str, str]
+    chunks: dict[str, list[int]]
+
+
+def chunk_counts(array: Metadata) -> list[int]:
+    """How many chunks an array has along each dimension."""
+    shape = array["chunk_grid"]["configuration"]["chunk_shape"]
+    return [-(-size // chunk) for size, chunk in zip(array["shape"], shape, strict=True)]
+
+
+def chunk_keys(name: str, counts: list[int]) -> Iterator[str]:
+    """The keys of all chunks of an array."""
+    for index in product(*map(range, counts)):
+        yield "/".join([name, "c", *map(str, index)])
+
+
+def write_manifest(url: str, kind: str, dsc_version: str) -> None:
+    """Finish a store, refused while chunks are missing."""
+    keys = list_objects(url)
+    metadata: dict[str, str] = {}
+    chunks: dict[str, list[int]] = {}
+    for key in sorted(key for key in keys if key.rsplit("/", 1)[-1] == METADATA):
+        text = read_object(url, key)
+        assert text is not None  # it was listed just now
+        metadata[key] = sha256(text)
+        node = json.loads(text)
+        if node["node_type"] == "array":
+            chunks[key.removesuffix(f"/{METADATA}")] = chunk_counts(node)
+    _check_complete(url, chunks, keys)
+    content = asdict(Manifest(kind, FORMAT, dsc_version, metadata, chunks))
+    content["sha256"] = _own_hash(content)
+    write_object(url, MANIFEST, json.dumps(content, indent=1).encode())
+
+
+def read_manifest(url: str) -> tuple[Manifest, str]:
+    """The manifest of a finished store and its SHA-256, or why there is none."""
+    text = read_object(url, MANIFEST)
+    if text is None:
+        raise DscError(_why_absent(url))
+    damaged = DscError(f"{url}: its {MANIFEST} is damaged: copy the store again, or make it again")
+    try:
+        content = json.loads(text)
+        own, version = content.pop("sha256"), int(content["format"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise damaged from error
+    if version > FORMAT:  # first, since a newer manifest may be another one altogether
+        raise DscError(
+            f"{url}: found format {version}, written by dsc {content.get('dsc_version')}; this "
+            f"version reads formats up to {FORMAT}: install a newer dsc"
+        )
+    if own != _own_hash(content):
+        raise damaged
+    return Manifest(**content), sha256(text)
+
+
+def own_kind(url: str) -> str | None:
+    """The kind of a store of ours, finished or not; None for anything else."""
+    text = read_object(url, METADATA)
+    try:
+        attributes = json.loads(text or b"{}").get("attributes") or {}
+        kind = attributes.get("dsc_kind")
+    except (ValueError, AttributeError):
+        return None
+    return kind if kind in SCHEMAS else None
+
+
+def is_finished(url: str) -> bool:
+    """Whether a store of ours is there and was finished."""
+    return read_object(url, MANIFEST) is not None and own_kind(url) is not None
+
+
+def _check_complete(url: str, chunks: dict[str, list[int]], keys: set[str]) -> None:
+    missing = [
+        key
+        for name, counts in chunks.items()
+        for key in chunk_keys(name, counts)
+        if key not in keys
+    ]
+    if missing:
+        n_chunks = sum(map(math.prod, chunks.values()))
+        listed = ", ".join(missing[:SHOWN]) + (", …" if len(missing) > SHOWN else "")
+        raise DscError(
+            f"{url}: cannot be finished, {len(missing)} of {n_chunks} chunks are not written "
+            f"({listed}): write these, then finish again"
+        )
+
+
+def _own_hash(content: dict[str, Any]) -> str:
+    return sha256(json.dumps(content, sort_keys=True).encode())
+
+
+def _why_absent(url: str) -> str:
+    kind = own_kind(url)
+    if kind is not None:
+        return (
+            f"{url}: found an unfinished store of {kind} (no {MANIFEST}): what wrote it was "
+            "stopped; run it again, it replaces what is there"
+        )
+    if is_occupied(url):
+        return (
+            f"{url}: found something that is no store of dsc (no {MANIFEST}), need one made by "
+            "dsc patches, dsc learn or dsc encode"
+        )
+    return f"{url}: nothing is there; check the path, or make it with dsc patches, learn or encode"

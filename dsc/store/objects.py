@@ -1,0 +1,99 @@
+"""The objects below a path or URL, as bytes: the same five verbs on a disk and on an object store.
+
+Nothing here renames anything, since object stores cannot. Options of a file system (endpoints,
+credentials) come from the configuration and the environment of fsspec and of its back ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import fsspec.core
+from zarr.abc.store import Store as ZarrStore
+from zarr.storage import FsspecStore, LocalStore
+
+from dsc.errors import DscError
+
+_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+
+
+def normalize(url: str | PathLike[str]) -> str:
+    """A URL without a slash at its end, or an absolute local path."""
+    text = str(url).removeprefix("file://")
+    if not text:
+        raise DscError("path: found an empty one, need a local path or a URL such as s3://bucket/a")
+    if "://" in text:
+        return text.rstrip("/")
+    return str(Path(text).expanduser().absolute())
+
+
+def is_local(url: str) -> bool:
+    """Whether a normalized URL is a path on a disk."""
+    return "://" not in url
+
+
+def zarr_store(url: str, read_only: bool) -> ZarrStore:
+    """Zarr's own view of the objects below `url`."""
+    if is_local(url):
+        return LocalStore(url, read_only=read_only)
+    return FsspecStore.from_url(url, read_only=read_only)
+
+
+def read_object(url: str, key: str) -> bytes | None:
+    """The bytes of an object, None if there is none."""
+    fs, root = _filesystem(url)
+    try:
+        return bytes(fs.cat_file(f"{root}/{key}"))
+    except _ABSENT:
+        return None
+    except OSError as error:
+        raise DscError(f"{url}: {key} cannot be read: {error}") from error
+
+
+def write_object(url: str, key: str, value: bytes) -> None:
+    """Write an object, over what may be there."""
+    fs, root = _filesystem(url)
+    fs.pipe_file(f"{root}/{key}", value)
+
+
+def list_objects(url: str) -> set[str]:
+    """The keys of all objects below `url`."""
+    fs, root = _filesystem(url)
+    fs.invalidate_cache()
+    root = root.rstrip("/")
+    return {path[len(root) + 1 :] for path in fs.find(root)}
+
+
+def is_occupied(url: str) -> bool:
+    """Whether there is a file, or a folder with something in it."""
+    fs, root = _filesystem(url)
+    fs.invalidate_cache()
+    try:
+        return bool(fs.ls(root, detail=False))
+    except _ABSENT:
+        return False
+
+
+def remove_objects(url: str, keep: str) -> None:
+    """Remove everything below `url` but the object `keep`."""
+    fs, root = _filesystem(url)
+    fs.invalidate_cache()
+    for path in fs.ls(root, detail=False):
+        if path.rstrip("/").rsplit("/", 1)[-1] != keep:
+            fs.rm(path, recursive=True)
+
+
+def sha256(value: bytes) -> str:
+    """The SHA-256 in hexadecimal digits."""
+    return hashlib.sha256(value).hexdigest()
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    try:
+        fs, root = fsspec.core.url_to_fs(url)
+    except (ValueError, ImportError) as error:  # an unknown protocol, or its package is missing
+        raise DscError(f"{url}: cannot be opened: {error}") from error
+    return fs, str(root)

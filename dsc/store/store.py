@@ -1,0 +1,220 @@
+"""`Store`: a handle of one store, small enough to send to every task."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from os import PathLike
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import ArrayLike, NDArray
+
+from dsc.errors import DscError, unknown_choice
+from dsc.store import manifest
+from dsc.store.check import check_schema
+from dsc.store.objects import normalize, read_object, sha256, zarr_store
+from dsc.store.schema import variable_of
+from dsc.store.strict import METADATA, StrictStore
+from dsc.version import __version__
+
+Selection = slice | tuple[slice, ...] | EllipsisType
+
+
+@dataclass(frozen=True)
+class Store:
+    """One store: a Zarr v3 group of a known kind, at a path or URL.
+
+    Attributes
+    ----------
+    url
+        Where it is: an absolute path, or a URL that fsspec knows.
+    kind
+        "patches", "model" or "codes".
+    token
+        Tells this store from others that were or will be at the same place.
+    writable
+        True until it is finished.
+    """
+
+    url: str
+    kind: str
+    token: str
+    writable: bool = False
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of the whole store."""
+        return dict(_attributes(self, ""))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the arrays of a finished store."""
+        return tuple(_manifest(self).chunks)
+
+    def shape(self, variable: str) -> tuple[int, ...]:
+        """The size of an array along each of its dimensions."""
+        return tuple(_array(self, variable).shape)
+
+    def chunks(self, variable: str) -> tuple[int, ...]:
+        """The size of its chunks."""
+        return tuple(_array(self, variable).chunks)
+
+    def group_attributes(self, group: str) -> dict[str, Any]:
+        """The attributes of a group below the root."""
+        return dict(_attributes(self, f"{group}/"))
+
+    def read(self, variable: str, selection: Selection = ...) -> NDArray[Any]:
+        """Values of an array.
+
+        A missing or damaged chunk is an error that names it.
+
+        Parameters
+        ----------
+        variable
+            Name of the array.
+        selection
+            A slice along the first dimension, or one slice for each.
+        """
+        array = _array(self, variable)
+        try:
+            return np.asarray(array[selection])
+        except DscError:
+            raise
+        except Exception as error:
+            raise DscError(
+                f"{self.url}: array {variable!r} cannot be read at {selection}: {error}"
+            ) from error
+
+    def write(self, variable: str, start: int | tuple[int, ...], values: ArrayLike) -> None:
+        """Write whole chunks.
+
+        Tasks that write different chunks may run at the same time, and again: the bytes are the
+        same.
+
+        Parameters
+        ----------
+        variable
+            Name of the array.
+        start
+            Where `values` begin, along the first dimension or along each; at a chunk's begin.
+        values
+            Full along the other dimensions. They end where a chunk or the array ends.
+        """
+        if not self.writable:
+            raise DscError(f"{self.url}: is finished and cannot be changed: create another store")
+        array = _array(self, variable)
+        first = start if isinstance(start, tuple) else (start,)
+        first += (0,) * (array.ndim - len(first))
+        found = _castable(variable, np.asarray(values), array.dtype)
+        _check_place(f"{self.url}: {variable}", first, found.shape, array.shape, array.chunks)
+        if found.size:
+            try:
+                place = zip(first, found.shape, strict=True)
+                array[tuple(slice(a, a + size) for a, size in place)] = found
+            except OSError as error:
+                error.add_note(f"while writing {variable} at {first} of {self.url}")
+                raise
+
+    def finish(self) -> Store:
+        """Check that every chunk was written, write the manifest, and return the finished store."""
+        if self.writable:
+            manifest.write_manifest(self.url, self.kind, __version__)
+        return open_store(self.url, self.kind)
+
+    def zarr(self) -> StrictStore:
+        """The store for other readers of Zarr, with the same checks."""
+        hashes = None if self.writable else _manifest(self).metadata
+        return StrictStore(zarr_store(self.url, not self.writable), self.url, hashes)
+
+
+def open_store(url: str | PathLike[str], kind: str | None = None) -> Store:
+    """Open a finished store.
+
+    Parameters
+    ----------
+    url
+        A local path or a URL.
+    kind
+        Refuse other kinds than this one.
+    """
+    place = normalize(url)
+    found, token = manifest.read_manifest(place)
+    if kind is not None and found.kind != kind:
+        raise DscError(f"{place}: found a store of {found.kind}, need one of {kind}")
+    check_schema(place, found)
+    return Store(place, found.kind, token)
+
+
+def is_finished(url: str | PathLike[str]) -> bool:
+    """Whether a finished store of ours is there."""
+    return manifest.is_finished(normalize(url))
+
+
+@lru_cache(maxsize=64)
+def _manifest(store: Store) -> manifest.Manifest:
+    found, token = manifest.read_manifest(store.url)
+    if token != store.token:
+        raise DscError(f"{store.url}: was replaced after it was opened: open it again")
+    return found
+
+
+@lru_cache(maxsize=64)
+def _attributes(store: Store, prefix: str) -> dict[str, Any]:
+    key = prefix + METADATA
+    text = read_object(store.url, key)
+    if text is None:
+        raise DscError(f"{store.url}: {key} is missing: copy the store again, or make it again")
+    if not store.writable and sha256(text) != _manifest(store).metadata.get(key):
+        raise DscError(f"{store.url}: {key} is damaged: copy the store again, or make it again")
+    attributes: dict[str, Any] = json.loads(text).get("attributes", {})
+    return attributes
+
+
+@lru_cache(maxsize=256)
+def _array(store: Store, variable: str) -> zarr.Array[Any]:
+    variable_of(store.kind, variable)
+    if not store.writable and variable not in (known := store.variables):
+        raise unknown_choice(f"{store.url}: array", variable, known)
+    try:
+        array = zarr.open_array(
+            store.zarr(), path=variable, mode="r+" if store.writable else "r", zarr_format=3
+        )
+    except FileNotFoundError as error:
+        raise DscError(f"{store.url}: has no array {variable!r}") from error
+    return array.with_config({"write_empty_chunks": True})
+
+
+def _castable(name: str, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """`values` as `dtype`, where no whole number can change (floats may be rounded)."""
+    rule = "same_kind" if values.dtype.kind == "f" else "safe"
+    if not np.can_cast(values.dtype, dtype, rule):  # type: ignore[arg-type]
+        raise DscError(f"{name}: found values of type {values.dtype}, need {dtype}")
+    return np.asarray(values, dtype)
+
+
+def _check_place(
+    name: str,
+    first: tuple[int, ...],
+    size: tuple[int, ...],
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+) -> None:
+    """Refuse to write anything but whole chunks, which two tasks could share."""
+    if not len(first) == len(size) == len(shape):
+        raise DscError(f"{name}: found values of shape {size} at {first}, need {len(shape)}-D ones")
+    problems = []
+    for axis, (a, n, total, chunk) in enumerate(zip(first, size, shape, chunks, strict=True)):
+        end = a + n
+        if a < 0 or end > total:
+            problems.append(f"axis {axis}: found {a} to {end}, need a part of 0 to {total}")
+        elif a % chunk or (end % chunk and end != total):
+            problems.append(
+                f"axis {axis}: found {a} to {end}, need whole chunks: multiples of {chunk}, or "
+                f"the end {total}"
+            )
+    if problems:
+        raise DscError(f"{name}: " + "; ".join(problems))

@@ -1,0 +1,98 @@
+"""A Zarr store that never invents numbers.
+
+Zarr reads a missing chunk as its fill value, and reports a damaged one without its name. Here
+every object is checked as it is fetched, so that all readers (ours, xarray's) get the same errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Self
+
+import google_crc32c
+from zarr.abc.buffer import Buffer
+from zarr.abc.store import ByteRequest
+from zarr.abc.store import Store as ZarrStore
+from zarr.core.buffer import BufferPrototype
+from zarr.storage import WrapperStore
+
+from dsc.errors import DscError
+from dsc.store.objects import sha256
+
+MANIFEST = "manifest.json"
+METADATA = "zarr.json"
+
+
+class StrictStore(WrapperStore[ZarrStore]):
+    """Zarr store whose chunks must be there and whole, and whose metadata must be as finished.
+
+    Parameters
+    ----------
+    store
+        The store itself.
+    url
+        Its name in errors.
+    hashes
+        SHA-256 of each metadata file; None while the store is being written.
+    """
+
+    def __init__(self, store: ZarrStore, url: str, hashes: Mapping[str, str] | None) -> None:
+        super().__init__(store)
+        self._url = url
+        self._hashes = hashes
+
+    def _with_store(self, store: ZarrStore) -> Self:
+        return type(self)(store, self._url, self._hashes)
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """The bytes of an object, checked."""
+        try:
+            value = await self._store.get(key, prototype, byte_range)
+        except OSError as error:
+            raise self._error(key, f"cannot be read: {error}", "try again") from error
+        return self._checked(key, value)
+
+    def get_sync(
+        self,
+        key: str,
+        *,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """The same for zarr's synchronous readers."""
+        store: Any = self._store  # only some stores have it, and zarr asks before it calls
+        try:
+            value = store.get_sync(key, prototype=prototype, byte_range=byte_range)
+        except OSError as error:
+            raise self._error(key, f"cannot be read: {error}", "try again") from error
+        return self._checked(key, value)
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """Names below a prefix, without the manifest, of which zarr knows nothing."""
+        async for name in self._store.list_dir(prefix):
+            if name != MANIFEST:
+                yield name
+
+    def _checked(self, key: str, value: Buffer | None) -> Buffer | None:
+        if "/c/" in key:
+            if value is None:
+                raise self._error(key, "is missing")
+            data = value.as_numpy_array()
+            stored = data[-4:].tobytes()
+            if google_crc32c.value(data[:-4]).to_bytes(4, "little") != stored:
+                raise self._error(key, "is damaged (its checksum does not match)")
+        elif self._hashes is not None and key in self._hashes:
+            if value is None:
+                raise self._error(key, "is missing")
+            if sha256(value.to_bytes()) != self._hashes[key]:
+                raise self._error(key, "is damaged (not what it was when the store was finished)")
+        return value
+
+    def _error(
+        self, key: str, problem: str, remedy: str = "copy the store again, or make it again"
+    ) -> DscError:
+        array, _, chunk = key.partition("/c/")
+        name = f"chunk {chunk} of array {array!r} ({key})" if chunk else f"its metadata {key}"
+        return DscError(f"{self._url}: {name} {problem}: {remedy}")
