@@ -78,14 +78,15 @@ def energy_outside(pixels, coords, matrix, out):
         for i in range(n_pixels):
             x[i] = pixels[p, i]
         energy = zeros_wide()
-        for i in range(0, padded, 2 * LANES):
-            y0, y1 = load(x, i), load(x, i + 8)
+        for i in range(0, padded, TILE):
+            y0, y1, y2, y3 = load(x, i), load(x, i + 8), load(x, i + 16), load(x, i + 24)
             for c in range(coords.shape[1]):
                 a = splat(coords[p, c])
-                y0 = fnma(a, load(matrix, (c, i)), y0)
-                y1 = fnma(a, load(matrix, (c, i + 8)), y1)
-            energy = fma_wide(y0, y0, energy)
-            energy = fma_wide(y1, y1, energy)
+                y0, y1 = fnma(a, load(matrix, (c, i)), y0), fnma(a, load(matrix, (c, i + 8)), y1)
+                y2 = fnma(a, load(matrix, (c, i + 16)), y2)
+                y3 = fnma(a, load(matrix, (c, i + 24)), y3)
+            energy = fma_wide(y1, y1, fma_wide(y0, y0, energy))
+            energy = fma_wide(y3, y3, fma_wide(y2, y2, energy))
         out[p] = total_wide(energy)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -170,18 +169,18 @@ class Dictionary:
         return Dictionary(
             atoms=arrays["atoms"],
             basis=basis,
-            config=LearnConfig(**json.loads(attributes["config"])),
+            config=LearnConfig(**attributes["config"]),
             history=arrays["history"],
             count=arrays["count"],
-            patches=json.loads(attributes["patches"]),
-            numerics=json.loads(attributes["numerics"]),
+            patches=attributes["patches"],
+            numerics=attributes["numerics"],
         )
 
     def _attributes(self) -> dict[str, Any]:
         return {
-            "config": json.dumps(asdict(self.config)),
-            "patches": json.dumps(self.patches),
-            "numerics": json.dumps(self.numerics),
+            "config": asdict(self.config),
+            "patches": self.patches,
+            "numerics": self.numerics,
             "basis": self.basis.name,
             "diameter": self.basis.diameter,
             "n_angles": self.n_angles,
@@ -200,12 +199,15 @@ def save_state(
     count: NDArray[np.int64],
 ) -> None:
     """Write a model store: a finished dictionary, or a checkpoint of one."""
-    sizes = {"atom": len(atoms), "iteration": len(history), **basis_sizes(basis)}
+    side = basis.diameter
+    sizes = {"atom": len(atoms), "iteration": len(history), "y": side, "x": side}
+    sizes |= basis_sizes(basis)
     arrays: dict[str, NDArray[Any]] = {
         "atoms": atoms,
         "atoms_pixels": basis.to_image(atoms),
         "history": history,
         "count": count,
+        "mask": basis.mask,
         **basis_variables(basis),
     }
     store = create(url, "model", sizes, {}, attributes)

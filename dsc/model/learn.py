@@ -23,6 +23,7 @@ from dsc.model.dictionary import Dictionary
 from dsc.model.runs import RunFolder, check_finished
 from dsc.patches import as_source
 
+PICKS = 2**20  # patch numbers looked at together when atoms start from patches
 CALIBRATION = 4096  # patches that the time of a plan is estimated from
 
 Progress = Callable[[dict[str, Any]], None]
@@ -148,7 +149,11 @@ def start_atoms(problem: Problem) -> NDArray[np.float32]:
     atoms = random_atoms(basis, config.n_atoms, config.seed)
     if config.init == "random":
         return atoms
-    numbers = choose(config.seed, "init", np.arange(problem.source.n_patches), config.n_atoms)
+    numbers = np.empty(0, np.int64)
+    for begin in range(0, problem.source.n_patches, PICKS):  # choosing again among the chosen
+        end = min(begin + PICKS, problem.source.n_patches)
+        candidates = np.concatenate([numbers, np.arange(begin, end)])
+        numbers = choose(config.seed, "init", candidates, config.n_atoms)
     for m, number in enumerate(numbers):
         coords = problem.source.read(basis, int(number), int(number) + 1)[0].astype(np.float64)
         norm = np.linalg.norm(coords)
@@ -181,8 +186,8 @@ def _learn_in_folder(
     patches: Any,
 ) -> Dictionary:
     identity = _describe(problem)
-    named = {"patches": str(patches)} if isinstance(patches, str | Path) else {}
-    folder.begin({**named, **identity["config"]}, resume)
+    plan = plan_problems([problem], engine)[0]  # refuses before anything is written
+    folder.begin({**_named(patches), **identity["config"]}, resume)
     if folder.finished:
         model = Dictionary.load(folder.model)
         check_finished(model, str(folder.path), identity)
@@ -191,7 +196,6 @@ def _learn_in_folder(
     if (last := folder.last(identity)) is not None:
         state, basis = last
         problem = Problem(problem.source, basis, problem.config)
-    plan = plan_problems([problem], engine)[0]
     folder.log("start", iteration=state.iteration if state else 0, plan=plan.summary(), **identity)
 
     def report(event: dict[str, Any]) -> None:
@@ -207,6 +211,13 @@ def _learn_in_folder(
     model.save(folder.model)
     folder.log("end", mse=model.mse, atoms_sha256=model.sha256)
     return model
+
+
+def _named(patches: Any) -> dict[str, str]:
+    """Where the patches are, for the options that repeat a run; nothing for arrays."""
+    if not isinstance(patches, str | Path):
+        return {}
+    return {"patches": str(patches) if "://" in str(patches) else str(Path(patches).resolve())}
 
 
 def _learn(

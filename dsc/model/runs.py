@@ -94,7 +94,7 @@ class RunFolder:
                 "diameter": basis.diameter,
                 "iteration": state.iteration,
                 "rest": state.rest,
-                "identity": json.dumps(identity),
+                "identity": identity,
             },
             atoms=state.atoms,
             history=np.array(state.history),
@@ -109,7 +109,7 @@ class RunFolder:
             if not is_finished(str(path)):
                 continue
             arrays, attributes, basis = load_state(str(path))
-            _check_identity(str(self.path), json.loads(attributes["identity"]), identity)
+            _check_identity(str(self.path), attributes["identity"], identity)
             state = State(
                 iteration=int(attributes["iteration"]),
                 atoms=arrays["atoms"],

@@ -128,12 +128,10 @@ class Album:
 
     def _tile(self, run: Run, image: int, i: int, j: int) -> Floats:
         if run.plane is not None:
-            return CACHE.get((self.store.token, image, i, j), lambda: (self._referred(run, i, j),))[
-                0
-            ]
+            return CACHE.get((self.store, image, i, j), lambda: (self._referred(run, i, j),))[0]
         step = run.chunks[0]
         chunk, member = divmod(image - run.first, step)
-        key = (self.store.token, run.first, chunk, i, j)
+        key = (self.store, run.first, chunk, i, j)
         stored: Floats = CACHE.get(key, lambda: (self._stored(run, chunk * step, i, j),))[0]
         return np.asarray(stored[member])
 

@@ -6,6 +6,7 @@ import hashlib
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,9 @@ class ArrayPatches:
         """These patches with their numbers, without the others."""
         first, last = self._span()
         check_span(start, stop, first, last)
-        fingerprint = self.__dict__.get("fingerprint")  # if it is known
+        fingerprint = self.__dict__.get("fingerprint")  # if it was asked for
+        if self._whole is not None:
+            fingerprint = self._whole.fingerprint
         rows = _part_of(self.array, start - first, stop - first)
         if rows is None:
             return replace(self, _whole=_Whole(self.n_patches, fingerprint, first))
@@ -143,14 +146,16 @@ class ArrayPatches:
         """Rows of the array; pieces of a lazy one are kept for the next call."""
         if isinstance(self.array, np.ndarray):
             return self.array[start:stop]
+        if start == stop:
+            return np.empty((0, *self.array.shape[1:]), np.float32)
         bounds = self._bounds
         begin = int(np.searchsorted(bounds, start, "right")) - 1
         end = int(np.searchsorted(bounds, stop, "left"))
         pieces = [
             self._piece(a, b)[max(start - a, 0) : stop - a]
-            for a, b in zip(bounds[begin:end], bounds[begin + 1 : end + 1], strict=True)
+            for a, b in pairwise(bounds[begin : end + 1])
         ]
-        return np.concatenate(pieces) if pieces else np.empty((0, *self.array.shape[1:]))
+        return np.concatenate(pieces)
 
     def _piece(self, start: int, stop: int) -> NDArray[Any]:
         return CACHE.get((self._token, start), lambda: (_load(self.array, start, stop),))[0]
@@ -186,32 +191,31 @@ def check_array(array: Any) -> None:
 
 def _part_of(array: Any, start: int, stop: int) -> Any:
     """The rows alone if slicing is free; None where it would read them (Zarr, HDF5)."""
-    if isinstance(array, np.ndarray) or hasattr(array, "isel"):
-        return array[start:stop]
-    if hasattr(array, "__dask_graph__"):
-        rows = array[start:stop]
-        rebuild, arguments = rows.__dask_postpersist__()
-        keys = rows.__dask_keys__()
-        return rebuild(rows.__dask_optimize__(rows.__dask_graph__(), keys), *arguments)
-    return None
+    if not (isinstance(array, np.ndarray) or hasattr(array, "isel") or hasattr(array, "dask")):
+        return None
+    rows = array[start:stop]
+    graph = rows.__dask_graph__() if hasattr(rows, "__dask_graph__") else None
+    if graph is None:
+        return rows
+    rebuild, arguments = rows.__dask_postpersist__()  # without the tasks of the other rows
+    return rebuild(rows.__dask_optimize__(graph, rows.__dask_keys__()), *arguments)
 
 
 def _piece_bounds(array: Any) -> list[int]:
     """Whole chunks of a lazy array, several if they are small."""
     n_rows = int(array.shape[0])
-    chunks = getattr(array, "chunks", None) or getattr(array, "encoding", {}).get("chunks")
-    first = chunks[0] if chunks else 1
-    if isinstance(first, tuple):
-        ends = np.cumsum(first)
-    else:
-        ends = np.minimum(np.arange(first, n_rows + first, first), n_rows)
     row_bytes = int(np.prod(array.shape[1:])) * np.dtype(array.dtype).itemsize
     most = max(1, PIECE_BYTES // row_bytes)
-    bounds = [0]
-    for end, following in zip(ends, [*ends[1:], n_rows + most], strict=True):
-        if following - bounds[-1] > most and end > bounds[-1]:
-            bounds.append(int(end))
-    return bounds
+    chunks = getattr(array, "chunks", None) or getattr(array, "encoding", {}).get("chunks")
+    first = chunks[0] if chunks else 1
+    if not isinstance(first, tuple):
+        return [*range(0, n_rows, first * max(1, most // first)), n_rows]
+    bounds, end = [0], 0
+    for size in first:
+        if end > bounds[-1] and end + size - bounds[-1] > most:
+            bounds.append(end)
+        end += int(size)
+    return [*bounds, n_rows]
 
 
 def _load(array: Any, start: int, stop: int) -> NDArray[Any]:

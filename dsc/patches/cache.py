@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
@@ -9,7 +10,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-CACHE_BYTES = 128 * 2**20
+CACHE_BYTES = int(os.environ.get("DSC_CACHE_BYTES", 24 * 2**20))  # more helps very wide pictures
+DECODED_BYTES = 128 * 2**20
 
 Arrays = tuple[NDArray[Any], ...]
 
@@ -40,9 +42,16 @@ class ByteCache:
             self._size += size
         return value
 
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._values.clear()
+            self._size = 0
+
 
 def _n_bytes(value: Arrays) -> int:
     return sum(array.nbytes for array in value)
 
 
-CACHE = ByteCache(CACHE_BYTES)
+CACHE = ByteCache(CACHE_BYTES)  # for reading patches
+DECODED = ByteCache(DECODED_BYTES)  # picture files, while patches are extracted

@@ -86,7 +86,7 @@ class Cutter:
             cell_extent(number, self.diameter, size)
             for number, size in zip(cell, shape, strict=True)
         )
-        key = (album.store.token, "spline", image, cell)
+        key = (album.store, "spline", image, cell)
         spline = CACHE.get(key, lambda: (_spline(album, image, ys, xs),))[0]
         middle = (self.diameter - 1) / 2
         dy, dx = np.ascontiguousarray(disk_pixels(self.diameter).T - middle)

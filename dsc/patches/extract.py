@@ -19,6 +19,7 @@ from dsc.basis import SteerableBasis, make_basis
 from dsc.counter import choose, uniform_bits
 from dsc.errors import DscError
 from dsc.patches.album import make_runs, write_album
+from dsc.patches.cache import DECODED
 from dsc.patches.config import PatchConfig
 from dsc.patches.inputs import Input
 from dsc.patches.materialize import materialize_span
@@ -67,6 +68,7 @@ def extract_patches(
     basis = None if config.materialize is None else make_basis(config.materialize, config.diameter)
     store = _create(out, pictures, scans, config, basis, n_patches)
     write_album(store, make_runs(pictures, scans), pictures, scans)
+    DECODED.clear()
     _write_positions(store, pictures, scans, config)
     if basis is not None:
         _materialize(store, basis, n_patches)

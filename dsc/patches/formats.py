@@ -120,7 +120,8 @@ def _plain_tiff(page: Any) -> NDArray[Any]:
     elif page.axes not in ("YX", "YXS"):
         raise DscError(f"found a page with axes {page.axes}, need a flat picture")
     if page.photometric.name == "PALETTE":
-        return np.moveaxis(np.asarray(page.colormap)[:, pixels], 0, 2)
+        table = (np.asarray(page.colormap) >> 8).astype(np.uint8)  # v·256 or v·257, by the writer
+        return np.moveaxis(table[:, pixels], 0, 2)
     if page.photometric.name == "MINISWHITE" and pixels.dtype.kind in "ub":
         top = 2**page.bitspersample - 1
         return ~pixels if pixels.dtype.kind == "b" else (top - pixels).astype(pixels.dtype)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.patches.cache import CACHE
+from dsc.patches.cache import CACHE, DECODED
 from dsc.patches.convert import to_grey
 from dsc.patches.formats import NUMPY, decode, probe, probe_array, take_plane
 from dsc.patches.inputs import Found, Input, find, is_zarr, names_of
@@ -78,7 +78,7 @@ class Picture:
             return decode(path, page)
         status = path.stat()
         key = ("file", str(path), page, status.st_mtime_ns, status.st_size)
-        return CACHE.get(key, lambda: (decode(path, page),))[0]
+        return DECODED.get(key, lambda: (decode(path, page),))[0]
 
     def _tile(self, i: int, j: int) -> Floats:
         """A tile of a Zarr plane."""

@@ -80,6 +80,7 @@ class StoredPatches:
 
     def pixels(self, start: int, stop: int) -> Floats:
         """(patch, pixel) the disks, centered and scaled."""
+        check_span(start, stop, self.start, self.stop)
         out = np.empty((stop - start, len(disk_pixels(self.diameter))), np.float32)
         self.fill(start, stop, out)
         return out
@@ -159,7 +160,7 @@ def _rows(store: Store, names: tuple[str, ...], start: int, stop: int) -> list[N
     pieces = []
     for number in range(start // chunk, -(-stop // chunk)):
         first = number * chunk
-        whole = CACHE.get((store.token, names, number), lambda: _chunk(store, names, first, chunk))  # noqa: B023
+        whole = CACHE.get((store, names, number), lambda: _chunk(store, names, first, chunk))  # noqa: B023
         rows = slice(max(start - first, 0), stop - first)
         pieces.append([array[rows] for array in whole])
     if not pieces:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 TILE = (256, 1024)  # wide, since patches are numbered along rows
+BAND = 2**20  # pixels in a row of tiles, about: two of them should fit into the cache
 
 Floats = NDArray[np.float32]
 Fetch = Callable[[int, int], Floats]  # tile row, tile column → its pixels
@@ -23,10 +24,15 @@ class Region(NamedTuple):
 
 
 def tile_shape(shape: tuple[int, int], chunks: tuple[int, int] = (1, 1)) -> tuple[int, int]:
-    """A tile of about `TILE` for a picture of this shape, of whole chunks of its array."""
+    """A tile of about `TILE` for a picture of this shape, of whole chunks of its array.
+
+    The tiles of wide pictures are lower and wider.
+    """
+    rows = min(TILE[0], max(32, BAND // shape[1]))
+    wanted = (rows, TILE[0] * TILE[1] // rows)
     return tuple(  # type: ignore[return-value]
-        min(size, chunk * -(-wanted // chunk))
-        for size, chunk, wanted in zip(shape, chunks, TILE, strict=True)
+        min(size, chunk * -(-length // chunk))
+        for size, chunk, length in zip(shape, chunks, wanted, strict=True)
     )
 
 

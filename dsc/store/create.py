@@ -13,7 +13,14 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from dsc.errors import DscError, unknown_choice
 from dsc.store.manifest import own_kind
-from dsc.store.objects import is_occupied, normalize, read_object, remove_objects, zarr_store
+from dsc.store.objects import (
+    is_occupied,
+    normalize,
+    read_object,
+    remove_objects,
+    reported,
+    zarr_store,
+)
 from dsc.store.schema import FORMAT, PICTURES, Variable, schema_of
 from dsc.store.store import Store
 from dsc.store.strict import MANIFEST, METADATA
@@ -61,14 +68,15 @@ def create(
     if is_occupied(place):
         remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
     header = {"dsc_kind": kind, "dsc_format": FORMAT, "dsc_version": __version__}
-    group = zarr.create_group(
-        zarr_store(place, read_only=False),
-        zarr_format=3,
-        attributes={**attributes, **header},
-        overwrite=True,
-    )
-    for variable in wanted:
-        _add(group, variable.name, variable, sizes, chunks)
+    with reported(place, "written"):
+        group = zarr.create_group(
+            zarr_store(place, read_only=False),
+            zarr_format=3,
+            attributes={**attributes, **header},
+            overwrite=True,
+        )
+        for variable in wanted:
+            _add(group, variable.name, variable, sizes, chunks)
     return Store(place, kind, uuid.uuid4().hex, writable=True)
 
 

@@ -7,9 +7,10 @@ credentials) come from the configuration and the environment of fsspec and of it
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import fsspec.core
 from zarr.abc.store import Store as ZarrStore
@@ -42,58 +43,69 @@ def zarr_store(url: str, read_only: bool) -> ZarrStore:
     return FsspecStore.from_url(url, read_only=read_only)
 
 
+@contextmanager
+def reported(url: str, what: str) -> Iterator[None]:
+    """Turn what file systems raise (connections, rights, credentials) into an error with a name."""
+    try:
+        yield
+    except DscError:
+        raise
+    except Exception as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise DscError(f"{url}: cannot be {what}: {text}") from error
+
+
 def read_object(url: str, key: str) -> bytes | None:
     """The bytes of an object, None if there is none."""
-    fs, root = _filesystem(url)
-    try:
-        return bytes(fs.cat_file(f"{root}/{key}"))
-    except _ABSENT:
-        return None
-    except OSError as error:
-        raise DscError(f"{url}: {key} cannot be read: {error}") from error
+    with reported(url, "read"):
+        fs, root = fsspec.core.url_to_fs(url)
+        try:
+            return bytes(fs.cat_file(f"{root}/{key}"))
+        except _ABSENT:
+            return None
 
 
 def write_object(url: str, key: str, value: bytes) -> None:
     """Write an object, over what may be there."""
-    fs, root = _filesystem(url)
-    fs.pipe_file(f"{root}/{key}", value)
+    with reported(url, "written"):
+        fs, root = fsspec.core.url_to_fs(url)
+        fs.pipe_file(f"{root}/{key}", value)
 
 
 def list_objects(url: str) -> set[str]:
     """The keys of all objects below `url`."""
-    fs, root = _filesystem(url)
-    fs.invalidate_cache()
-    root = root.rstrip("/")
-    return {path[len(root) + 1 :] for path in fs.find(root)}
+    with reported(url, "listed"):
+        fs, root = fsspec.core.url_to_fs(url)
+        fs.invalidate_cache()
+        root = root.rstrip("/")
+        return {path[len(root) + 1 :] for path in fs.find(root)}
 
 
 def is_occupied(url: str) -> bool:
     """Whether there is a file, or a folder with something in it."""
-    fs, root = _filesystem(url)
-    fs.invalidate_cache()
-    try:
-        return bool(fs.ls(root, detail=False))
-    except _ABSENT:
-        return False
+    return bool(_children(url))
 
 
 def remove_objects(url: str, keep: str) -> None:
     """Remove everything below `url` but the object `keep`."""
-    fs, root = _filesystem(url)
-    fs.invalidate_cache()
-    for path in fs.ls(root, detail=False):
-        if path.rstrip("/").rsplit("/", 1)[-1] != keep:
-            fs.rm(path, recursive=True)
+    children = _children(url)
+    with reported(url, "removed"):
+        fs, _ = fsspec.core.url_to_fs(url)
+        for path in children:
+            if path.rstrip("/").rsplit("/", 1)[-1] != keep:
+                fs.rm(path, recursive=True)
+
+
+def _children(url: str) -> list[str]:
+    with reported(url, "listed"):
+        fs, root = fsspec.core.url_to_fs(url)
+        fs.invalidate_cache()
+        try:
+            return list(fs.ls(root, detail=False))
+        except _ABSENT:
+            return []
 
 
 def sha256(value: bytes) -> str:
     """The SHA-256 in hexadecimal digits."""
     return hashlib.sha256(value).hexdigest()
-
-
-def _filesystem(url: str) -> tuple[Any, str]:
-    try:
-        fs, root = fsspec.core.url_to_fs(url)
-    except (ValueError, ImportError) as error:  # an unknown protocol, or its package is missing
-        raise DscError(f"{url}: cannot be opened: {error}") from error
-    return fs, str(root)

@@ -1,0 +1,91 @@
+"""Which pictures are meant by files, folders, classes and globs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dsc.errors import DscError
+from dsc.patches import open_pictures
+
+
+@pytest.fixture
+def put(tmp_path):
+    """put(name): a picture at that path below a new folder; returns the folder."""
+
+    def write(*names):
+        for name in names:
+            path = tmp_path / "in" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(np.zeros((12, 12), np.uint8)).save(path)
+        return tmp_path / "in"
+
+    return write
+
+
+def found(inputs):
+    return [(picture.name, picture.label) for picture in open_pictures(inputs)]
+
+
+def test_folder__pictures_sorted_without_labels(put):
+    folder = put("b.png", "a.png", "c.bmp")
+    (folder / "notes.txt").write_text("not a picture")
+    (folder / ".hidden.png").write_text("not a picture")
+    assert found(folder) == [("a.png", None), ("b.png", None), ("c.bmp", None)]
+
+
+def test_folder__of_folders_gives_classes(put):
+    folder = put("grass/2.png", "brick/1.png", "grass/1.png")
+    assert found(folder) == [
+        ("brick/1.png", "brick"),
+        ("grass/1.png", "grass"),
+        ("grass/2.png", "grass"),
+    ]
+
+
+def test_folders__several_are_classes(put):
+    folder = put("grass/1.png", "brick/1.png")
+    expected = [("brick/1.png", "brick"), ("grass/1.png", "grass")]
+    assert found([folder / "grass", folder / "brick"]) == expected
+    assert found(f"{folder}/*") == expected
+
+
+def test_classes__count_only_if_all_have_one(put):
+    folder = put("grass/1.png", "brick/1.png", "loose.png")
+    labels = [
+        label for _, label in found([folder / "grass", folder / "brick", folder / "loose.png"])
+    ]
+    assert labels == [None, None, None]
+    assert found(put("only/one/a.png") / "only") == [("a.png", None)]
+
+
+def test_glob__takes_what_matches(put):
+    folder = put("a1.png", "a2.png", "b1.png", "deep/down/a3.png")
+    assert [name for name, _ in found(f"{folder}/a*.png")] == ["a1.png", "a2.png"]
+    assert len(found(f"{folder}/**/a*.png")) == 3
+
+
+def test_inputs__order_and_repetition_do_not_matter(put):
+    folder = put("a.png", "b.png")
+    once = found(folder)
+    assert found([folder / "b.png", folder / "a.png", f"{folder}/*", folder / "a.png"]) == once
+
+
+def test_folder__with_pictures_in_it_and_below_is_refused(put):
+    folder = put("a.png", "masks/a.png")
+    with pytest.raises(DscError, match=r"in it and in its folders masks: say which.*\*\.png"):
+        open_pictures(folder)
+
+
+def test_inputs__nothing_found_is_said(put, tmp_path):
+    put("a.png")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.xyz").write_text("")
+    bad = [tmp_path / "empty", tmp_path / "a.xyz", tmp_path / "none", f"{tmp_path}/*.png"]
+    with pytest.raises(DscError) as error:
+        open_pictures(bad)
+    for text in ("no pictures in it", "unknown type of file", "does not exist", "nothing matches"):
+        assert text in str(error.value)
+    with pytest.raises(DscError, match=r"found no input"):
+        open_pictures([])
