@@ -14,6 +14,7 @@ from dsc.learning.config import LearnConfig
 from dsc.model.learn import plan_learning
 from dsc.model.runs import RunFolder, describe, load_dictionary
 from dsc.patches import PatchConfig, extract_patches
+from dsc.report.command import report
 
 out_option = click.option(
     "--out", "-o", required=True, help="Where to write; must not exist yet.", metavar="PATH"
@@ -105,10 +106,15 @@ def learn(
         "seconds": time.perf_counter() - begin,
         "out": out,
     }
+    from dsc.report.write import write_report
+
+    write_report(out)
     if as_json:
         console.print_json(summary)
     else:
-        console.say(f"mse {model.mse:.6g} per pixel; dictionary in {out}")
+        console.say(
+            f"mse {model.mse:.6g} per pixel; dictionary in {out}, see {out}/report/index.html"
+        )
         console.say(f"next: dsc encode {patches} {out} --out CODES.zarr")
 
 
@@ -194,3 +200,6 @@ def bench(quick: bool, system: bool, scale: bool, as_json: bool) -> None:
 
     summary, text = run_bench(quick=quick, system=system, scale=scale)
     console.print_json(summary) if as_json else console.say(text)
+
+
+main.add_command(report)

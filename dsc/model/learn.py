@@ -21,7 +21,7 @@ from dsc.learning.config import LearnConfig
 from dsc.learning.loop import Part, Problem, State, code_part, learn_problems, plan_problems
 from dsc.model.dictionary import Dictionary
 from dsc.model.runs import RunFolder, check_finished
-from dsc.patches import as_source
+from dsc.patches import StoredPatches, as_source, open_patches
 
 PICKS = 2**20  # patch numbers looked at together when atoms start from patches
 CALIBRATION = 4096  # patches that the time of a plan is estimated from
@@ -215,9 +215,11 @@ def _learn_in_folder(
 
 def _named(patches: Any) -> dict[str, str]:
     """Where the patches are, for the options that repeat a run; nothing for arrays."""
-    if not isinstance(patches, str | Path):
-        return {}
-    return {"patches": str(patches) if "://" in str(patches) else str(Path(patches).resolve())}
+    if isinstance(patches, StoredPatches):
+        return {"patches": patches.store.url}
+    if isinstance(patches, str | Path):
+        return {"patches": open_patches(patches).store.url}
+    return {}
 
 
 def _learn(

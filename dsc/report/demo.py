@@ -17,6 +17,7 @@ from dsc.errors import DscError
 from dsc.model import Dictionary, learn
 from dsc.patches import PatchConfig, StoredPatches, extract_patches
 from dsc.report.page import figure_tag, page, table_tag
+from dsc.report.write import write_report
 
 PICTURES = ("brick", "camera", "coins", "grass", "gravel")  # CC0, inside scikit-image
 PATCHES = PatchConfig(diameter=11, min_std=0.1, per_image=4000, unit=True)
@@ -47,6 +48,7 @@ def run_demo(folder: Path, say: Callable[[str], None]) -> dict[str, Any]:
         )
         coded = models[kind].encode(patches, out=str(folder / f"{kind}-codes.zarr"))
         errors[kind] = coded.mse
+        write_report(folder / kind)
         models[kind].plot().savefig(folder / f"{kind}-atoms.png", transparent=True)
     summary = {
         "n_patches": patches.n_patches,

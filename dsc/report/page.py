@@ -8,16 +8,21 @@ import io
 
 from matplotlib.figure import Figure
 
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
 STYLE = """
-:root { color-scheme: light dark; --ink: #1c1e21; --paper: #fff; --line: #d5d8dc; --soft: #5c636a; }
+:root { color-scheme: light dark; --ink: #1c1e21; --paper: #fff; --line: #d5d8dc; --soft: #5c636a;
+  --accent: #2f6fb5; --second: #c4651a; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e8eaed; --paper: #17191c; --line: #3a3f45; --soft: #a0a7ae; }
+  :root { --ink: #e8eaed; --paper: #17191c; --line: #3a3f45; --soft: #a0a7ae;
+    --accent: #7fb3ef; --second: #f0a35e; }
   img.plot { filter: invert(1) hue-rotate(180deg); }
 }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
-p.note, figcaption { color: var(--soft); }
+p.note, figcaption, .soft { color: var(--soft); }
+h1 { overflow-wrap: anywhere; }
 figure { margin: 1rem 0; } img { max-width: 100%; height: auto; }
 table { border-collapse: collapse; } .scroll { overflow-x: auto; }
 th, td { text-align: left; padding: .35rem .9rem .35rem 0; border-bottom: 1px solid var(--line); }
@@ -51,11 +56,12 @@ def table_tag(header: list[str], rows: list[list[str]]) -> str:
     return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
 
 
-def page(title: str, body: list[str]) -> str:
-    """The whole page."""
+def page(title: str, body: list[str], style: str = "") -> str:
+    """The whole page, which browsers keep from loading anything; `style` adds rules of its own."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head>\n<body>\n"
+        f"<title>{html.escape(title)}</title><style>{STYLE}{style}</style></head>\n<body>\n"
         f"<h1>{html.escape(title)}</h1>\n" + "\n".join(body) + "\n</body></html>\n"
     )

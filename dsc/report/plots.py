@@ -1,0 +1,193 @@
+"""Line art of the report: one figure each, saved as PNG and SVG, and themed for the page.
+
+Colours are few and solid, so that the page can give the same SVG another set of them in the dark.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import (
+    EngFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+    StrMethodFormatter,
+)
+from numpy.typing import NDArray
+
+INK, SOFT, LINE, ACCENT, SECOND, PALE = (
+    "#1c1e21", "#5c636b", "#d5d8dc", "#2f6fb5", "#c4651a", "#9db9da",
+)  # fmt: skip
+DARK = {
+    INK: "#e8eaed", SOFT: "#a5acb4", LINE: "#3d4248", ACCENT: "#7fb3ef", SECOND: "#f0a35e",
+    PALE: "#3f5f85",
+}  # fmt: skip
+
+_STYLE: Any = {  # Matplotlib 3.11 types the keys, 3.10 does not
+    "axes.edgecolor": SOFT,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "font.size": 9.5,
+    "grid.color": LINE,
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "dsc",
+    "text.color": INK,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+}
+SIZE = (4.8, 3.0)  # inches: readable in the width of a phone
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Within it, Matplotlib has the look of the report."""
+    with matplotlib.rc_context(_STYLE):
+        yield
+
+
+def plot_history(history: list[float]) -> Figure:
+    """Error over iterations; logarithmic where it falls far."""
+    with drawing():
+        figure, axes = _axes("dictionary updates", "error per pixel")
+        axes.plot(history, color=ACCENT, marker="o", markersize=3.5, linewidth=1.6)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axes.margins(x=0.03)
+        if min(history) > 0 and max(history) > 4 * min(history):
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            axes.yaxis.set_minor_locator(NullLocator())
+        else:
+            axes.set_ylim(0, 1.08 * max(history) or 1)
+        axes.annotate(
+            f"{history[-1]:.3g}", (len(history) - 1, history[-1]), xytext=(0, 9),
+            textcoords="offset points", ha="right", color=ACCENT,
+        )  # fmt: skip
+    return figure
+
+
+def plot_use(count: list[int], even: float) -> Figure:
+    """How often each atom is used, most used first."""
+    n_atoms = len(count)
+    with drawing():
+        figure, axes = _axes("atoms, most used first", "uses")
+        axes.bar(
+            np.arange(1, n_atoms + 1), count, color=ACCENT, width=0.8 if n_atoms <= 100 else 1.0
+        )
+        axes.axhline(even, color=SECOND, linewidth=1.2, linestyle=(0, (4, 3)))
+        axes.annotate(
+            "even use", (1, even), xycoords=("axes fraction", "data"), xytext=(0, 4),
+            textcoords="offset points", ha="right", color=SECOND,
+        )  # fmt: skip
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axes.set_xlim(0.4, n_atoms + 0.6)
+        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    return figure
+
+
+def plot_angles(count: list[int]) -> Figure:
+    """Polar histogram of the angles at which atoms are used; the circle is even use."""
+    n_angles = len(count)
+    centre = np.arange(n_angles) * 2 * np.pi / n_angles
+    mean = sum(count) / n_angles
+    with drawing():
+        figure = Figure(figsize=(SIZE[0], 3.3), layout="constrained")
+        axes: Any = figure.add_subplot(projection="polar")
+        theta, radius = _steps(centre, np.array(count) / max(mean, 1e-300))
+        axes.fill(theta, radius, facecolor=PALE, edgecolor=ACCENT, linewidth=1.0)
+        turn = np.linspace(0, 2 * np.pi, 181)
+        axes.plot(turn, np.ones_like(turn), color=SECOND, linewidth=1.2, linestyle=(0, (4, 3)))
+        axes.set_thetagrids(np.arange(0, 360, 45))
+        axes.set_rgrids([1.0], labels=[""])
+        axes.set_ylim(0, max(1.25, 1.05 * float(radius.max())))
+        axes.grid(axis="both")
+        axes.spines["polar"].set_color(LINE)
+    return figure
+
+
+def plot_time(passes: list[dict[str, Any]]) -> Figure:
+    """Seconds of every pass over the patches."""
+    colours = {"first": SECOND, "update": ACCENT, "final": PALE}
+    names = {"first": "first: also reads", "update": "updates", "final": "final: only codes"}
+    with drawing():
+        figure, axes = _axes("pass over the patches", "seconds")
+        for kind, colour in colours.items():
+            places = [i + 1 for i, one in enumerate(passes) if one["kind"] == kind]
+            seconds = [one["seconds"] for one in passes if one["kind"] == kind]
+            if places:
+                axes.bar(places, seconds, color=colour, width=0.8, label=names[kind])
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axes.set_xlim(0.4, max(1, len(passes)) + 0.6)
+        figure.legend(loc="outside upper left", ncols=3, fontsize=8.5, handlelength=1, borderpad=0)
+    return figure
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure as files: `png` on white, `svg` transparent."""
+
+    png: bytes
+    svg: bytes
+
+
+def draw(figure: Figure) -> Drawn:
+    """Render a figure: the same bytes for the same figure."""
+    with drawing():
+        png = _saved(figure, format="png", dpi=160, facecolor="white")
+        figure.set_layout_engine("none")  # all has found its place
+        svg = _saved(figure, format="svg", transparent=True, metadata={"Date": None})
+    return Drawn(png, svg)
+
+
+def themed_url(drawn: Drawn) -> str:
+    """The SVG in a URL, with other colours in the dark."""
+    text = drawn.svg.decode()
+    for light in DARK:
+        text = text.replace(light, f"var(--c{light[1:]})")
+    light = "".join(f"--c{colour[1:]}:{colour};" for colour in DARK)
+    dark = "".join(f"--c{colour[1:]}:{other};" for colour, other in DARK.items())
+    style = f"<style>:root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}</style>"
+    begin = text.index("<svg")
+    end = text.index(">", begin) + 1
+    text = text[begin:end] + style + text[end:]
+    return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
+
+
+def _axes(x: str, y: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(xlabel=x, ylabel=y)
+    axes.tick_params(length=0)
+    return figure, axes
+
+
+def _steps(
+    centre: NDArray[np.float64], height: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The outline of bars around a circle: arcs of constant radius, drawn in small steps."""
+    half, fine = np.pi / len(centre), max(2, 240 // len(centre))
+    theta = centre[:, None] + np.linspace(-half, half, fine)
+    return theta.ravel(), np.repeat(height, fine)
+
+
+def _saved(figure: Figure, **options: Any) -> bytes:
+    data = io.BytesIO()
+    figure.savefig(data, **options)
+    return data.getvalue()

@@ -1,0 +1,175 @@
+"""Some patches of the run, coded again with its dictionary: for angles, examples, the worst ones.
+
+A patch set may have millions of patches, a report takes seconds: at most `SAMPLE` patches are
+coded, whole spans of neighbours, chosen by their numbers and the seed of the run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.basis import SteerableBasis
+from dsc.counter import choose
+from dsc.errors import DscError
+from dsc.learning.statistics import measure
+from dsc.model import Dictionary
+from dsc.patches import StoredPatches, open_patches
+from dsc.pursuit import Codes, encode
+
+SAMPLE = 20_000  # patches coded at most
+SPAN = 100  # neighbours that are read together
+LEAST = 500  # patches coded even if each is a lot of work
+WORK = 4e9  # patches × atoms × sparsity × coordinates: some ten seconds
+EXAMPLES, WORST = 12, 12
+LOOK = 2000  # patches with the largest errors, among which the worst are picked
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Patches that were coded for the report.
+
+    Attributes
+    ----------
+    number
+        (patch,) their numbers in the set.
+    codes
+        Their codes.
+    error, energy
+        (patch,) squared error and squared norm in pixels.
+    """
+
+    number: NDArray[np.int64]
+    codes: Codes
+    error: NDArray[np.float64]
+    energy: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A few patches as pictures (patch, y, x), NaN outside the disk."""
+
+    patch: Floats
+    coding: Floats
+
+    @property
+    def residual(self) -> Floats:
+        """What the coding misses."""
+        return self.patch - self.coding
+
+
+def find_patches(run: Path, options: dict[str, Any], model: Dictionary) -> StoredPatches | str:
+    """The patch set that a run learned from, or why it cannot be shown.
+
+    Parameters
+    ----------
+    run
+        The run folder; the patch set may have been moved with it, and then is beside it.
+    options
+        Of its run.toml.
+    model
+        Its dictionary, which knows the fingerprint of the patches.
+    """
+    path = options.get("patches")
+    if path is None:
+        return "The run learned from an array, or from an open patch set: run.toml names none."
+    places = [path] if "://" in path else [path, str(run.absolute().parent / Path(path).name)]
+    other = False
+    for place in places:
+        try:
+            source = open_patches(place)
+        except (DscError, OSError, ImportError):
+            continue
+        if source.fingerprint == model.patches["fingerprint"]:
+            return source
+        other = True
+    if other:
+        return f"The patch set at {path} is not the one that the run learned from."
+    return (
+        f"The patch set cannot be opened at {path}: if it was moved, correct its path in run.toml "
+        "and make the report again."
+    )
+
+
+def code_sample(source: StoredPatches, model: Dictionary) -> Sample:
+    """Code a bounded number of patches."""
+    basis = model.basis
+    numbers = _numbers(source.n_patches, model)
+    pieces = [source.read_with_rest(basis, first, last) for first, last in _spans(numbers)]
+    coords = np.concatenate([piece[0] for piece in pieces])
+    rest = np.concatenate([piece[1] for piece in pieces])
+    codes = encode(coords, model.atoms, basis, model.config.sparsity, model.n_angles)
+    _, residual = measure(coords, codes, model.atoms, basis)
+    return Sample(numbers, codes, _energy(residual, basis) + rest, _energy(coords, basis) + rest)
+
+
+def pick_examples(sample: Sample, seed: int) -> NDArray[np.int64]:
+    """Places in the sample of a fixed random choice, to be shown."""
+    return choose(seed, "report examples", np.arange(len(sample)), EXAMPLES)
+
+
+def pick_worst(source: StoredPatches, sample: Sample) -> NDArray[np.int64]:
+    """Places in the sample of the patches with the largest errors, worst first.
+
+    Neighbours are often bad for the same reason: of patches that overlap only the worst is taken.
+    """
+    picked: list[int] = []
+    taken: list[tuple[int, int, int]] = []
+    for place in np.argsort(-sample.error, kind="stable")[:LOOK]:
+        number = int(sample.number[place])
+        positions = source.positions(number, number + 1)
+        image, y, x = (int(axis[0]) for axis in (positions.image, positions.y, positions.x))
+        if not any(
+            image == other and max(abs(y - v), abs(x - u)) < source.diameter
+            for other, v, u in taken
+        ):
+            taken.append((image, y, x))
+            picked.append(int(place))
+        if len(picked) == WORST:
+            break
+    return np.array(picked, np.int64)
+
+
+def show(
+    source: StoredPatches, model: Dictionary, sample: Sample, places: NDArray[np.int64]
+) -> Shown:
+    """Pictures of some patches of the sample."""
+    numbers = sample.number[places]
+    pixels = np.concatenate([source.pixels(int(p), int(p) + 1) for p in numbers])
+    codes = sample.codes
+    some = Codes(
+        codes.atom[places], codes.angle[places], codes.coef[places], codes.error[places],
+        codes.n_angles,
+    )  # fmt: skip
+    return Shown(model.basis.to_image(pixels), model.decode(some))
+
+
+def _numbers(n_patches: int, model: Dictionary) -> NDArray[np.int64]:
+    """The patches to code: all of a small set, else random spans of neighbours."""
+    work = len(model.atoms) * model.config.sparsity * model.basis.n_coords
+    most = int(min(SAMPLE, max(LEAST, WORK / work)))
+    if n_patches <= most:
+        return np.arange(n_patches)
+    spans = choose(model.config.seed, "report spans", np.arange(n_patches // SPAN), most // SPAN)
+    return (spans[:, None] * SPAN + np.arange(SPAN)).ravel()
+
+
+def _spans(numbers: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """(first, last + 1) of consecutive numbers."""
+    cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
+    return [(int(span[0]), int(span[-1]) + 1) for span in np.split(numbers, cuts)]
+
+
+def _energy(coords: Floats, basis: SteerableBasis) -> NDArray[np.float64]:
+    """(patch,) energy of coordinates in pixels."""
+    mapped = coords if basis.is_orthonormal else coords @ basis.gram.astype(np.float32)
+    return np.asarray(np.einsum("pc,pc->p", mapped, coords, dtype=np.float64))
