@@ -17,7 +17,10 @@ Rows = NDArray[np.generic]
 
 def as_real(array: ArrayLike, name: str) -> Rows:
     """`array` as a NumPy array of real numbers."""
-    rows = np.asarray(array)
+    try:
+        rows = np.asarray(array)
+    except ValueError as error:  # lists of different lengths
+        raise DscError(f"{name}: found rows of different lengths, need an array") from error
     if rows.dtype.kind not in "fiub":
         raise DscError(f"{name}: found dtype {rows.dtype}, need real numbers")
     return rows

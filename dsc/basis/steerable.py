@@ -174,12 +174,14 @@ class SteerableBasis:
         (patch, diameter, diameter). Rows of `n_pixels` values are taken as pixels (so are those
         of the pixel basis, where the two are the same), rows of `n_coords` as coordinates.
         """
-        values = np.asarray(coords_or_pixels)
+        values = as_real(coords_or_pixels, "coords_or_pixels")
         if values.ndim != 2 or values.shape[1] not in (self.n_pixels, self.n_coords):
             raise DscError(
-                f"to_image: found shape {values.shape}, need (patch, {self.n_coords}) coordinates "
-                f"or (patch, {self.n_pixels}) pixels"
+                f"coords_or_pixels: found shape {values.shape}, need (patch, {self.n_coords}) "
+                f"coordinates or (patch, {self.n_pixels}) pixels"
             )
+        with np.errstate(over="ignore"):
+            check_values(values.astype(np.float32), "coords_or_pixels")
         pixels = values if values.shape[1] == self.n_pixels else self.reconstruct(values)
         image = np.full((len(pixels), self.diameter, self.diameter), fill, np.float32)
         image[:, self.mask] = pixels
@@ -241,7 +243,7 @@ class SteerableBasis:
         return kernels.pad_columns(self.matrix.T)
 
     def _pixel_rows(self, patches: ArrayLike) -> NDArray[np.generic]:
-        array = np.asarray(patches)
+        array = as_real(patches, "patches")
         side = self.diameter
         if array.ndim == 3 and array.shape[1:] != (side, side):
             raise DscError(
@@ -249,7 +251,7 @@ class SteerableBasis:
                 f"this basis has diameter {side}"
             )
         if array.ndim == 3:
-            return as_real(array, "patches")
+            return array
         return as_rows(array, self.n_pixels, "patches", f"pixels of the disk of diameter {side}")
 
     def _disk_pixels(self, chunk: NDArray[np.generic]) -> NDArray[np.generic]:

@@ -44,6 +44,8 @@ def solve(
     if replace_twins is not None and not 0 < replace_twins <= 1:
         raise DscError(f"replace_twins: found {replace_twins}, need a correlation in (0, 1]")
     count = statistics.usage.count
+    if count.size != len(old):
+        raise DscError(f"atoms: found {len(old)}, need {count.size}, as in the statistics")
     if isinstance(statistics, KsvdStatistics):
         new = top_eigenvectors(statistics, old)
     else:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsc.basis import SteerableBasis
-from dsc.basis.rows import as_rows, row_chunks
+from dsc.basis.rows import as_rows, check_values, row_chunks
 from dsc.errors import DscError, unknown_choice
 from dsc.learning import kernels
 from dsc.learning.worst import WorstPatches
@@ -54,6 +54,11 @@ class Usage:
 
     def merge(self, other: Usage) -> Usage:
         """Usage over the patches of both."""
+        if self.count.size != other.count.size:
+            raise DscError(
+                f"merge: found statistics of {self.count.size} and of {other.count.size} atoms, "
+                "need those of one dictionary"
+            )
         return Usage(
             self.count + other.count,
             self.n_patches + other.n_patches,
@@ -193,6 +198,7 @@ def measure(
         raise DscError(f"codes: found {len(codes)} patches, need {len(rows)}, one per row")
     residual = -decode(codes, atoms, basis)
     for part, chunk in row_chunks(rows):
+        check_values(chunk, "coords", part.start)
         residual[part] += chunk
     sse = float(codes.error.sum(dtype=np.float64))
     usage = Usage(

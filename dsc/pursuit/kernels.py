@@ -55,7 +55,8 @@ EMPTY = 65535  # the atom number of a slot that was not needed
 SLACK = 1.00001  # a float32 value can exceed its own bound by rounding
 
 ZERO_RESIDUAL = 1e-12  # residual energy, as a fraction of the patch's, with nothing left to gain
-LARGEST_ENERGY = 1e32  # of a patch: more does not fit into float32 when squared and summed
+LARGEST_ENERGY = 1e37  # of a patch: float32 holds little more
+NO_GAIN = 1e-18  # a correlation with a patch of unit size whose square float32 cannot hold
 DEPENDENT = 1e-5  # squared distance of an atom from the span of those already chosen
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
@@ -420,7 +421,7 @@ def pursue(
                     waves, bound, n_atoms, int(first[lane]), lane, table, n_even, n_frequencies,
                     n_angles, trial, winner, left,
                 )  # fmt: skip
-                live[lane] = score > 0
+                live[lane] = score > NO_GAIN
                 if not live[lane]:
                     continue
                 slot = lane * sparsity + k

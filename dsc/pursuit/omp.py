@@ -153,12 +153,7 @@ def encode(
 def decode(codes: Codes, atoms: ArrayLike, basis: SteerableBasis) -> Floats:
     """Coordinates of codes: (patch, coord)."""
     dictionary = check_atoms(atoms, basis)
-    highest = int(codes.atom.max(where=codes.used, initial=0))
-    if highest >= len(dictionary):
-        raise DscError(
-            f"atoms: found {len(dictionary)}, need at least {highest + 1}: "
-            "these codes were made with another dictionary"
-        )
+    check_codes(codes, len(dictionary))
     coords = np.empty((len(codes), basis.n_coords), np.float32)
     kernels.synthesize(
         np.require(codes.atom, np.uint16, ["C", "W"]),
@@ -168,6 +163,26 @@ def decode(codes: Codes, atoms: ArrayLike, basis: SteerableBasis) -> Floats:
         coords,
     )
     return coords
+
+
+def check_codes(codes: Codes, n_atoms: int) -> None:
+    """Refuse codes that do not fit together, or that were made with more atoms."""
+    shapes = [codes.atom.shape, codes.angle.shape, codes.coef.shape]
+    if codes.atom.ndim != 2 or len(set(shapes)) > 1:
+        raise DscError(f"codes: found shapes {shapes}, need (patch, slot) for all")
+    highest = int(codes.atom.max(where=codes.used, initial=0))
+    if highest >= n_atoms:
+        raise DscError(
+            f"atoms: found {n_atoms}, need at least {highest + 1}: "
+            "these codes were made with another dictionary"
+        )
+    if codes.n_angles < 1 or int(codes.angle.max(initial=0)) >= codes.n_angles:
+        raise DscError(
+            f"codes: found angle {int(codes.angle.max(initial=0))}, need less than n_angles = "
+            f"{codes.n_angles}"
+        )
+    if not np.isfinite(codes.coef).all():
+        raise DscError("codes: found a coefficient that is no number, need finite ones")
 
 
 def check_atoms(atoms: ArrayLike, basis: SteerableBasis) -> Floats:

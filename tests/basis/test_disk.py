@@ -1,0 +1,166 @@
+"""The disk basis at every diameter from 3 to 64, and its construction."""
+
+import dataclasses
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy.special import jn_zeros, jv
+
+import dsc
+
+
+@pytest.fixture(scope="module", params=range(3, 65))
+def basis(request):
+    return dsc.disk_basis(request.param)
+
+
+def unit_coords(basis, n_rows=3):
+    return dsc.random_atoms(basis, n_rows, seed=basis.diameter)
+
+
+@lru_cache
+def bessel_zeros(t):
+    return jn_zeros(t, 40)
+
+
+def zeros_up_to(limit):
+    """For t = 0, 1, …, the zeros of J_t that are ≤ limit."""
+    found = []
+    while (zeros := bessel_zeros(len(found)))[0] <= limit:
+        assert zeros[-1] > limit
+        found.append(zeros[zeros <= limit])
+    return found
+
+
+def test_disk_basis__is_orthonormal(basis):
+    matrix = basis.matrix.astype(np.float32)
+    np.testing.assert_allclose(matrix.T @ matrix, np.eye(basis.n_coords), atol=1e-5)
+
+
+def test_disk_basis__first_coordinate_is_the_exact_constant(basis):
+    assert basis.frequency[0] == 0
+    np.testing.assert_array_equal(basis.matrix[:, 0], basis.n_pixels**-0.5)
+
+
+def test_disk_basis__orders_coordinates_by_frequency_in_whole_pairs(basis):
+    assert (np.diff(basis.frequency) >= 0).all()
+    counts = np.bincount(basis.frequency)
+    assert (counts[1:] % 2 == 0).all()
+    assert (
+        basis.matrix.shape == (basis.n_pixels, basis.n_coords) == (basis.mask.sum(), counts.sum())
+    )
+
+
+def test_disk_basis__keeps_nearly_all_harmonics_below_nyquist(basis):
+    rho = basis.diameter / 2 + 0.5
+    sampled = sum((2 if t else 1) * len(z) for t, z in enumerate(zeros_up_to(np.pi * rho)))
+    assert sampled - max(8, sampled // 50) <= basis.n_coords <= sampled
+
+
+def test_disk_basis__steering_is_a_group_action_that_keeps_norms(basis):
+    coords = unit_coords(basis)
+    a, b = 0.7, np.array([1.9, -2.3, 100.0])
+    twice = basis.steer(basis.steer(coords, a), b)
+    np.testing.assert_allclose(
+        np.linalg.norm(twice - basis.steer(coords, a + b), axis=1), 0, atol=2e-6
+    )
+    np.testing.assert_allclose(np.linalg.norm(twice, axis=1), 1, atol=1e-6)
+    np.testing.assert_array_equal(basis.steer(coords, 0.0), coords)
+
+
+def test_disk_basis__a_constant_patch_stays_put(basis):
+    coords = basis.project(np.full((4, basis.diameter, basis.diameter), 0.8))
+    turned = basis.steer(coords, [0.1, 1.0, 2.0, -3.0])
+    moved = np.linalg.norm(turned - coords, axis=1) / np.linalg.norm(coords, axis=1)
+    np.testing.assert_allclose(moved, 0, atol=1e-6)
+    np.testing.assert_allclose(basis.reconstruct(turned), 0.8, rtol=1e-4)
+
+
+def test_disk_basis__a_quarter_turn_is_rot90(basis):
+    coords = unit_coords(basis)
+    patches = basis.to_image(coords, fill=0)
+    turned = np.rot90(patches, axes=(1, 2))
+    np.testing.assert_allclose(basis.to_image(basis.steer(coords, np.pi / 2), 0), turned, atol=2e-6)
+    patches[:, basis.mask] += np.random.default_rng(0).standard_normal((3, basis.n_pixels))
+    quarter = basis.steer(basis.project(patches), np.pi / 2)
+    np.testing.assert_allclose(
+        basis.project(np.rot90(patches, axes=(1, 2))), quarter, atol=3e-6 * np.abs(quarter).max()
+    )
+
+
+@pytest.mark.parametrize(("diameter", "n_coords"), [(11, 78), (15, 144)])
+def test_disk_basis__has_the_size_of_the_design(diameter, n_coords):
+    assert dsc.disk_basis(diameter).n_coords == n_coords
+
+
+@pytest.mark.parametrize("diameter", [4, 7, 14, 21, 31, 41])
+def test_disk_basis__drops_dependent_harmonics(diameter):
+    harmonics = sampled_harmonics(diameter)
+    assert np.linalg.eigvalsh(harmonics.T @ harmonics)[0] < 0.3**2
+    basis = dsc.disk_basis(diameter)
+    assert basis.n_coords - 1 < harmonics.shape[1]
+    assert basis.rank == basis.n_coords
+    np.testing.assert_allclose(basis.frame_bounds, 1, rtol=1e-9)
+
+
+def sampled_harmonics(diameter):
+    """Disk harmonics on the constant's complement, in the order of the coordinates."""
+    axis = np.arange(diameter) - (diameter - 1) / 2
+    x, y = np.meshgrid(axis, -axis)  # y up: angles grow counter-clockwise as seen
+    inside = np.hypot(x, y) <= diameter / 2
+    z = (x + 1j * y)[inside]
+    rho = diameter / 2 + 0.5
+    columns = []
+    for t, zeros in enumerate(zeros_up_to(np.pi * rho)):
+        radial = np.array([jv(t, zero * np.abs(z) / rho) for zero in zeros[int(t == 0) :]])
+        pair = radial * np.exp(1j * t * np.angle(z))
+        pair = pair - pair.mean(axis=1, keepdims=True)
+        energy = (np.abs(pair) ** 2).sum(1) / (2 if t else 1)
+        pair /= np.sqrt(energy)[:, None]
+        columns += [pair.real] + ([pair.imag] if t else [])
+    return np.concatenate(columns).T
+
+
+@pytest.mark.parametrize("diameter", [11, 12, 15])
+def test_disk_basis__is_the_orthonormal_matrix_nearest_to_disk_harmonics(diameter):
+    left, values, right = np.linalg.svd(sampled_harmonics(diameter), full_matrices=False)
+    assert values[-1] >= 0.3  # nothing is dropped here
+    np.testing.assert_allclose(dsc.disk_basis(diameter).matrix[:, 1:], left @ right, atol=1e-8)
+
+
+@pytest.mark.parametrize("diameter", [11, 12, 14])
+@pytest.mark.parametrize("fraction", [0.3, 0.5, 0.8])
+def test_lowpass__keeps_what_lies_below_the_lower_cutoff(diameter, fraction):
+    basis = dsc.disk_basis(diameter)
+    low = basis.lowpass(fraction)
+    rho = diameter / 2 + 0.5
+    zeros = zeros_up_to(fraction * np.pi * rho)
+    assert low.max_frequency == len(zeros) - 1 < basis.max_frequency
+    assert low.n_coords == sum((2 if t else 1) * len(z) for t, z in enumerate(zeros))
+    np.testing.assert_allclose(low.matrix.T @ low.matrix, np.eye(low.n_coords), atol=1e-9)
+    np.testing.assert_array_equal(low.matrix[:, 0], basis.matrix[:, 0])
+    inside = basis.matrix.T @ low.matrix  # its functions are among those of the whole basis
+    np.testing.assert_allclose(basis.matrix @ inside, low.matrix, atol=1e-9)
+
+
+def test_lowpass__whole_fraction_is_the_same_basis():
+    basis = dsc.disk_basis(11)
+    np.testing.assert_array_equal(basis.lowpass(1.0).matrix, basis.matrix)
+
+
+def test_lowpass__still_turns():
+    low = dsc.disk_basis(12).lowpass(0.5)
+    coords = dsc.random_atoms(low, 2, seed=0)
+    turned = low.to_image(low.steer(coords, np.pi / 2), fill=0)
+    np.testing.assert_allclose(turned, np.rot90(low.to_image(coords, 0), axes=(1, 2)), atol=2e-6)
+
+
+@pytest.mark.parametrize("make", [dsc.disk_basis, dsc.annular_basis, dsc.pixel_basis])
+def test_basis__is_frozen(make):
+    basis = make(9)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        basis.diameter = 10
+    for array in (basis.mask, basis.frequency, basis.matrix, basis.dual):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
