@@ -71,7 +71,7 @@ def make_basis(name: str, diameter: int) -> SteerableBasis:
     return BASES[name](diameter)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def _disk_basis(diameter: int) -> SteerableBasis:
     radius, angle = polar_grid(diameter)
     rho = diameter / 2 + 0.5
@@ -95,7 +95,7 @@ def _disk_basis(diameter: int) -> SteerableBasis:
     )
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def _annular_basis(diameter: int) -> SteerableBasis:
     radius, angle = polar_grid(diameter)
     n_rings = diameter // 2
@@ -122,7 +122,7 @@ def _annular_basis(diameter: int) -> SteerableBasis:
     )
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def _pixel_basis(diameter: int) -> SteerableBasis:
     mask = disk_mask(diameter)
     n_pixels = int(mask.sum())

@@ -13,6 +13,8 @@ from dsc.errors import DscError, unknown_choice
 
 Floats = NDArray[np.float64]
 
+SMALLEST_WEIGHT = 0.1  # of the neighbours inside the disk, to be scaled up to one
+
 
 def _nearest(distance: Floats) -> Floats:
     return np.where((distance >= -0.5) & (distance < 0.5), 1.0, 0.0)
@@ -33,7 +35,8 @@ def rotation_matrix(diameter: int, theta: float, method: str = "bicubic") -> spa
     """The (n_pixels, n_pixels) sparse matrix that turns a disk patch by `theta` radians.
 
     Counter-clockwise, as `SteerableBasis.steer`. Pixels outside the disk do not exist for it, so
-    the weights of a pixel near the rim are those of its neighbours inside, scaled to sum to one.
+    the weights of a pixel near the rim are those of its neighbours inside, scaled to sum to one;
+    one without neighbours takes the nearest pixel.
 
     Parameters
     ----------
@@ -74,4 +77,10 @@ def rotation_matrix(diameter: int, theta: float, method: str = "bicubic") -> spa
         shape=(y.size, y.size),
     )
     total = np.asarray(matrix.sum(axis=1)).ravel()
-    return sparse.csr_array(sparse.diags_array(1 / np.where(total == 0, 1, total)) @ matrix)
+    alone = np.flatnonzero(np.abs(total) < SMALLEST_WEIGHT)  # turned in from outside the disk
+    distance = np.hypot(source_y[alone, None] - y, source_x[alone, None] - x)
+    nearest = sparse.csr_array(
+        (np.ones(alone.size), (alone, distance.argmin(axis=1))), shape=matrix.shape
+    )
+    scale = np.divide(1, total, out=np.zeros_like(total), where=np.abs(total) >= SMALLEST_WEIGHT)
+    return sparse.csr_array(sparse.diags_array(scale) @ matrix + nearest)

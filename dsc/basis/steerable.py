@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsc.basis import kernels
-from dsc.basis.blocks import Block, block_svd
+from dsc.basis.blocks import block_svd
 from dsc.basis.rows import as_real, as_rows, check_values, row_chunks
 from dsc.errors import DscError
 
@@ -88,13 +88,7 @@ class SteerableBasis:
     @cached_property
     def dual(self) -> NDArray[np.float64]:
         """(pixel, coord) the dual functions: coordinates are inner products with these."""
-        if self.is_orthonormal:
-            return self.matrix
-        dual = np.zeros_like(self.matrix)
-        for block in self._blocks:
-            used = block.values > RCOND * self._singular_values[0]
-            dual[:, block.columns] = block.left[:, used] / block.values[used] @ block.right[used]
-        return dual
+        return self.matrix if self.is_orthonormal else self._decomposition[1]
 
     @cached_property
     def gram(self) -> NDArray[np.float64]:
@@ -107,12 +101,20 @@ class SteerableBasis:
         return bool(np.abs(self.gram - np.eye(self.n_coords)).max() < 1e-9)
 
     @cached_property
-    def _blocks(self) -> list[Block]:
-        return block_svd(self.matrix)
+    def _decomposition(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Singular values, largest first, and the transposed pseudo-inverse."""
+        blocks = block_svd(self.matrix)
+        values = np.sort(np.concatenate([block.values for block in blocks]))[::-1]
+        dual = np.zeros_like(self.matrix)
+        for block in blocks:
+            used = block.values > RCOND * values[0]
+            dual[:, block.columns] = block.left[:, used] / block.values[used] @ block.right[used]
+        dual.setflags(write=False)
+        return values, dual
 
-    @cached_property
+    @property
     def _singular_values(self) -> NDArray[np.float64]:
-        return np.sort(np.concatenate([block.values for block in self._blocks]))[::-1]
+        return self._decomposition[0]
 
     @property
     def rank(self) -> int:
