@@ -14,7 +14,6 @@ from dsc.learning.config import LearnConfig
 from dsc.model.learn import plan_learning
 from dsc.model.runs import RunFolder, describe, load_dictionary
 from dsc.patches import PatchConfig, extract_patches
-from dsc.report.command import report
 
 out_option = click.option(
     "--out", "-o", required=True, help="Where to write; must not exist yet.", metavar="PATH"
@@ -23,6 +22,10 @@ out_option = click.option(
 
 @click.group(
     cls=console.Program,
+    elsewhere={
+        "experiment": "dsc.experiments.command:experiment",
+        "report": "dsc.report.command:report",
+    },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(dsc.__version__, prog_name="dsc")
@@ -200,6 +203,3 @@ def bench(quick: bool, system: bool, scale: bool, as_json: bool) -> None:
 
     summary, text = run_bench(quick=quick, system=system, scale=scale)
     console.print_json(summary) if as_json else console.say(text)
-
-
-main.add_command(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import sys
 import time
@@ -21,7 +22,26 @@ Command = Callable[..., Any]
 
 
 class Program(click.Group):
-    """A group whose commands turn a `DscError` into one message and exit code 2."""
+    """A group whose commands turn a `DscError` into one message and exit code 2.
+
+    The commands in `elsewhere` (name: module:function) are imported when they are asked for.
+    """
+
+    def __init__(self, *args: Any, elsewhere: dict[str, str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.elsewhere = elsewhere
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands."""
+        return sorted([*super().list_commands(ctx), *self.elsewhere])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name."""
+        if cmd_name not in self.elsewhere:
+            return super().get_command(ctx, cmd_name)
+        module, _, function = self.elsewhere[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), function)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""

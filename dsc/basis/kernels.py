@@ -92,14 +92,21 @@ def energy_outside(pixels, coords, matrix, out):
 
 @_compile
 def steer_rows(coords, theta, start, out):
-    """out_p = R(θ_p) c_p: c' = c cos tθ − s sin tθ, s' = c sin tθ + s cos tθ, pair by pair."""
+    """out_p = R(θ_p) c_p: c' = c cos tθ − s sin tθ, s' = s cos tθ + c sin tθ, pair by pair."""
+    n_coords = coords.shape[1]
+    cos, sin = np.ones(n_coords, np.float32), np.zeros(n_coords, np.float32)
+    partner = np.arange(n_coords).astype(np.uint32)
+    for t in range(1, start.size - 1):
+        n_radial = (start[t + 1] - start[t]) // 2
+        for c in range(start[t], start[t] + n_radial):
+            partner[c], partner[c + n_radial] = c + n_radial, c
     for p in range(coords.shape[0]):
-        for i in range(start[1]):
-            out[p, i] = coords[p, i]
-        for t in range(1, start.size - 1):
-            cos, sin = np.float32(np.cos(t * theta[p])), np.float32(np.sin(t * theta[p]))
-            n_radial = (start[t + 1] - start[t]) // 2
-            for i in range(start[t], start[t] + n_radial):
-                c, s = coords[p, i], coords[p, i + n_radial]
-                out[p, i] = c * cos - s * sin
-                out[p, i + n_radial] = c * sin + s * cos
+        if p == 0 or theta[p] != theta[p - 1]:
+            for t in range(1, start.size - 1):
+                wave_cos, wave_sin = np.cos(t * theta[p]), np.sin(t * theta[p])
+                middle = (start[t] + start[t + 1]) // 2
+                cos[start[t] : start[t + 1]] = wave_cos
+                sin[start[t] : middle] = -wave_sin
+                sin[middle : start[t + 1]] = wave_sin
+        for c in range(n_coords):
+            out[p, c] = coords[p, c] * cos[c] + coords[p, partner[c]] * sin[c]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import numpy as np
+
 from dsc.basis import BASES, SteerableBasis
 from dsc.errors import DscError, unknown_choice
 from dsc.learning.statistics import UPDATES
@@ -48,6 +50,10 @@ class LearnConfig:
 
     def __post_init__(self) -> None:
         problems = []
+        for f in fields(self):  # NumPy's numbers become Python's, which JSON and TOML can hold
+            value = getattr(self, f.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, f.name, value.item())
         for name, least in (("n_atoms", 1), ("sparsity", 1), ("n_iterations", 0), ("seed", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, field
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,7 +152,7 @@ class Dictionary:
             attrs=self._attributes(),
         )
 
-    def save(self, url: str) -> None:
+    def save(self, url: str | PathLike[str]) -> None:
         """Write a model store at a path or URL that does not exist yet."""
         save_state(
             url,
@@ -163,7 +164,7 @@ class Dictionary:
         )
 
     @staticmethod
-    def load(url: str) -> Dictionary:
+    def load(url: str | PathLike[str]) -> Dictionary:
         """Read a model store."""
         arrays, attributes, basis = load_state(url)
         return Dictionary(
@@ -190,7 +191,7 @@ class Dictionary:
 
 
 def save_state(
-    url: str,
+    url: str | PathLike[str],
     basis: SteerableBasis,
     attributes: dict[str, Any],
     *,
@@ -216,7 +217,9 @@ def save_state(
     store.finish()
 
 
-def load_state(url: str) -> tuple[dict[str, Any], dict[str, Any], SteerableBasis]:
+def load_state(
+    url: str | PathLike[str],
+) -> tuple[dict[str, Any], dict[str, Any], SteerableBasis]:
     """Arrays, attributes and basis of a model store."""
     store = open_store(url, "model")
     arrays = {name: store.read(name) for name in ("atoms", "history", "count")}

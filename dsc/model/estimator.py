@@ -114,7 +114,11 @@ class RotationalDictionaryLearning(TransformerMixin, BaseEstimator):  # type: ig
     def inverse_transform(self, X: Any) -> NDArray[np.float32]:
         """Patches of codes: (n_samples, diameter²), zero outside the disk."""
         dictionary = self._dictionary()
-        codes = _codes(sparse.csr_array(X), dictionary.n_angles)
+        matrix = sparse.csr_array(X)
+        n_columns = self.n_components * dictionary.n_angles
+        if matrix.ndim != 2 or matrix.shape[1] != n_columns:
+            raise DscError(f"X: found shape {matrix.shape}, need (n_samples, {n_columns})")
+        codes = _codes(matrix, dictionary.n_angles)
         images = np.nan_to_num(dictionary.decode(codes))
         return images.reshape(len(images), -1)
 

@@ -187,7 +187,7 @@ def _learn_in_folder(
 ) -> Dictionary:
     identity = _describe(problem)
     plan = plan_problems([problem], engine)[0]  # refuses before anything is written
-    folder.begin({**_named(patches), **identity["config"]}, resume)
+    folder.begin(resume)
     if folder.finished:
         model = Dictionary.load(folder.model)
         check_finished(model, str(folder.path), identity)
@@ -196,6 +196,7 @@ def _learn_in_folder(
     if (last := folder.last(identity)) is not None:
         state, basis = last
         problem = Problem(problem.source, basis, problem.config)
+    folder.write_options({**_named(patches), **identity["config"]})
     folder.log("start", iteration=state.iteration if state else 0, plan=plan.summary(), **identity)
 
     def report(event: dict[str, Any]) -> None:

@@ -102,16 +102,21 @@ def reconstruct_file(
         raise DscError(f"out: found {out!r}, need a name that ends in .npy, .png or .tif")
     if path.exists():
         raise DscError(f"{out}: exists already: choose another --out, or remove it")
+    if not path.parent.is_dir():
+        raise DscError(f"{out}: there is no folder {path.parent}: make it first")
     pictures = open_pictures(picture)
     if len(pictures) != 1:
         raise DscError(f"{picture}: found {len(pictures)} pictures, need one")
     height, width = pictures[0].shape
     grey = pictures[0].read(0, height, 0, width)
     rebuilt = reconstruct_picture(dictionary, grey, stride, "threads", None)
-    if path.suffix == ".npy":
-        np.save(path, rebuilt)
-    elif path.suffix == ".png":
-        Image.fromarray(np.round(255 * rebuilt.clip(0, 1)).astype(np.uint8)).save(path)
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        with path.open("wb") as file:  # a name would get another suffix
+            np.save(file, rebuilt)
+    elif suffix == ".png":
+        levels = np.round(255 * rebuilt.clip(0, 1)).astype(np.uint8)
+        Image.fromarray(levels).save(path, format="PNG")
     else:
         tifffile.imwrite(path, rebuilt)
     return {"mse": float(((rebuilt - grey) ** 2).mean()), "out": out}

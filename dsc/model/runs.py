@@ -13,6 +13,7 @@ import shutil
 import time
 import tomllib
 from dataclasses import asdict, dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from dsc.model.dictionary import Dictionary, load_state, save_state
 from dsc.store import is_finished, open_store
 
 KEEP = 2  # checkpoints
+PARTIAL = ".run.toml.partial"
+FILES = {"run.toml", PARTIAL, "events.jsonl", "checkpoints", "model.zarr", "report"}
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,14 @@ class RunFolder:
         """Whether the model is there, complete."""
         return is_finished(self.model)
 
-    def begin(self, options: dict[str, Any], resume: bool) -> None:
+    def begin(self, resume: bool) -> None:
         """Make the folder; an existing path is taken only if it is an unfinished run of ours."""
+        try:
+            self._begin(resume)
+        except OSError as error:
+            raise DscError(f"{self.path}: the run folder cannot be made: {error}") from error
+
+    def _begin(self, resume: bool) -> None:
         if self.path.exists() and not self._ours():
             raise DscError(f"{self.path}: exists and is no run of dsc: choose another --out")
         if not resume and self.finished:
@@ -55,18 +64,23 @@ class RunFolder:
         if not resume and self.path.exists():
             shutil.rmtree(self.path)
         (self.path / "checkpoints").mkdir(parents=True, exist_ok=True)
-        if not (self.path / "run.toml").exists():
-            (self.path / "run.toml").write_text(to_toml(options), encoding="utf-8")
 
     def _ours(self) -> bool:
-        entries = list(self.path.iterdir()) if self.path.is_dir() else None
-        return entries == [] or (self.path / "run.toml").is_file()
+        return self.path.is_dir() and {entry.name for entry in self.path.iterdir()} <= FILES
+
+    def write_options(self, options: dict[str, Any]) -> None:
+        """Write run.toml, whole or not at all."""
+        partial = self.path / PARTIAL
+        partial.write_text(to_toml(options), encoding="utf-8")
+        partial.replace(self.path / "run.toml")
 
     def log(self, event: str, **values: Any) -> None:
         """Append an event."""
         line = json.dumps({"event": event, "time": time.time(), **values})
-        with (self.path / "events.jsonl").open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        path = self.path / "events.jsonl"
+        cut = path.is_file() and not path.read_bytes().endswith(b"\n")  # by a kill: starts anew
+        with path.open("a", encoding="utf-8") as file:
+            file.write("\n" * cut + line + "\n")
 
     @property
     def n_tasks(self) -> int:
@@ -75,12 +89,17 @@ class RunFolder:
         return int(starts[-1]["plan"]["graph_size"]) if starts else 0
 
     def events(self) -> list[dict[str, Any]]:
-        """All complete events so far."""
+        """All complete events so far; a line that a kill has cut does not count."""
         path = self.path / "events.jsonl"
         if not path.is_file():
             return []
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # a cut last line does not count
-        return [json.loads(line) for line in lines]
+        found = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                found.append(json.loads(line))
+            except json.JSONDecodeError:
+                continue
+        return found
 
     def save(self, state: State, basis: SteerableBasis, identity: dict[str, Any]) -> None:
         """Write a checkpoint; older ones than the last two go."""
@@ -121,8 +140,9 @@ class RunFolder:
         return None
 
 
-def load_dictionary(path: str) -> Dictionary:
+def load_dictionary(path: str | PathLike[str]) -> Dictionary:
     """The dictionary of a finished run folder, or of a model store."""
+    path = str(path)
     folder = RunFolder(Path(path))
     if "://" not in path and (folder.path / "run.toml").is_file():
         if not folder.finished:
@@ -133,8 +153,9 @@ def load_dictionary(path: str) -> Dictionary:
     return Dictionary.load(path)
 
 
-def describe(path: str) -> dict[str, Any]:
+def describe(path: str | PathLike[str]) -> dict[str, Any]:
     """What is at a path: a run folder, or any store of ours, in plain values."""
+    path = str(path)
     folder = RunFolder(Path(path))
     if "://" not in path and (folder.path / "run.toml").is_file():
         passes = [event for event in folder.events() if event["event"] == "iteration"]

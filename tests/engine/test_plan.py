@@ -58,7 +58,7 @@ def test_plan__refuses_a_task_that_does_not_fit_and_names_the_cause():
 
 def test_plan__refuses_a_block_that_does_not_fit_and_names_it():
     plan = plan_of(10**6, 2500, 1, memory=10**8, statistics_bytes=10)
-    with pytest.raises(DscError, match="block of patches.*smaller diameter"):
+    with pytest.raises(DscError, match=r"block of patches.*smaller diameter"):
         check_plan(plan, Resources(1, 10**8))
 
 

@@ -1,0 +1,207 @@
+"""`cameraman` and `net`: coding error against the number of atoms, for every sparsity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dsc import Dictionary, LearnConfig, StoredPatches, disk_basis, learn_many
+from dsc.experiments.coding_figures import draw_atoms, draw_codings, draw_curves
+from dsc.experiments.coding_findings import Curves, coding_findings
+from dsc.experiments.data import coding_patches
+from dsc.experiments.online import BATCH, N_BATCHES, has_spams, online_error
+from dsc.experiments.result import Drawing, Experiment, Options, Result
+from dsc.experiments.twins import ALIKE, rotated_groups
+
+DIAMETER = 11
+BASES = {"standard": "pixels", "rotational": "disk"}
+INIT = "patches"  # the better start for the standard dictionaries
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the experiment is."""
+
+    n_atoms: tuple[int, ...]
+    sparsities: tuple[int, ...]
+    n_iterations: int
+    at_most: int | None  # patches
+    n_batches: int  # of SPAMS
+
+
+FULL_ATOMS = (5, 10, 20, 30, 50)
+DENSE_ATOMS = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
+QUICK = Size((5, 10), (1, 2), 4, 2000, 50)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One of the paper's two pictures, and what it shows of it.
+
+    Attributes
+    ----------
+    pictured
+        (atoms, sparsity) of the dictionary shown.
+    printed
+        The paper's errors × 10³ there: standard and rotational; None where we know none.
+    at_most
+        Patches taken at most in the full run.
+    """
+
+    name: str
+    pictured: tuple[int, int]
+    printed: tuple[float, float] | None
+    at_most: int | None
+
+
+CAMERAMAN = Subject("cameraman", (20, 4), (0.98, 0.61), None)
+NET = Subject("net", (10, 2), None, 30_000)
+
+
+def run(options: Options, subject: Subject) -> Result:
+    """Learn everything on the curves, and show one pair of dictionaries."""
+    size = _size(options, subject)
+    with coding_patches(subject.name, options.data, DIAMETER, size.at_most) as (label, patches):
+        models = _learn(patches, size, subject.pictured, has_annular=not options.quick)
+        curves = _curves(models, patches, size)
+        shown = {kind: models[kind, *_pictured(size, subject)] for kind in BASES}
+        annular = models.get(("annular", *subject.pictured))
+        groups = rotated_groups(shown["standard"].atoms_pixels)
+        drawings = {"curves": draw_curves(curves), **_atoms(shown, groups)}
+        drawings["codings"] = draw_codings(shown, patches)
+    paper = subject.printed if label.startswith(f"{subject.name}, all") else None
+    numbers: dict[str, Any] = {
+        **curves.numbers(),
+        "rotated_groups": groups,
+        "pictured": dict(zip(("n_atoms", "sparsity"), _pictured(size, subject), strict=True)),
+        "annular_mse": annular.mse if annular else None,
+    }
+    return Result(
+        name=subject.name,
+        title=f"Coding error of {subject.name}",
+        data=label,
+        quick=options.quick,
+        header=("M", "K", *curves.kinds, "rotational / standard"),
+        rows=curves.rows(),
+        drawings=drawings,
+        numbers=numbers,
+        findings=coding_findings(curves, shown, groups, annular, paper),
+        notes=_notes(curves, size),
+    )
+
+
+def _size(options: Options, subject: Subject) -> Size:
+    if options.quick:
+        return QUICK
+    atoms = DENSE_ATOMS if options.dense else FULL_ATOMS
+    return Size(atoms, (1, 2, 3, 4, 5), 10, subject.at_most, N_BATCHES)
+
+
+def _pictured(size: Size, subject: Subject) -> tuple[int, int]:
+    """The dictionary to show, the largest there is in the quick version."""
+    n_atoms, sparsity = subject.pictured
+    return min(n_atoms, size.n_atoms[-1]), min(sparsity, size.sparsities[-1])
+
+
+def _learn(
+    patches: StoredPatches, size: Size, pictured: tuple[int, int], has_annular: bool
+) -> dict[tuple[str, int, int], Dictionary]:
+    """All dictionaries of the curves, and the paper's own one (annular) where it is pictured."""
+    shared: dict[str, Any] = {"n_iterations": size.n_iterations, "init": INIT}
+    configs = {
+        (kind, m, k): LearnConfig(m, k, basis=basis, **shared)
+        for kind, basis in BASES.items()
+        for k in size.sparsities
+        for m in size.n_atoms
+    }
+    if has_annular:
+        configs["annular", *pictured] = LearnConfig(*pictured, basis="annular", **shared)
+    models = learn_many([(patches, config) for config in configs.values()])
+    return dict(zip(configs, models, strict=True))
+
+
+def _curves(
+    models: dict[tuple[str, int, int], Dictionary], patches: StoredPatches, size: Size
+) -> Curves:
+    basis = disk_basis(DIAMETER)
+    rest = patches.read_with_rest(basis, 0, patches.n_patches)[1]
+    mse = {key: model.mse for key, model in models.items() if key[0] in BASES}
+    if has_spams():
+        pixels = patches.pixels(0, patches.n_patches)
+        for k in size.sparsities:
+            for m in size.n_atoms:
+                mse["SPAMS online", m, k] = online_error(pixels, m, k, size.n_batches)
+    return Curves(
+        mse=mse,
+        n_atoms=size.n_atoms,
+        sparsities=size.sparsities,
+        bound=float(rest.mean(dtype=np.float64) / basis.n_pixels),
+    )
+
+
+def _atoms(shown: dict[str, Dictionary], groups: list[list[int]]) -> dict[str, Drawing]:
+    n_alike = sum(map(len, groups))
+    return {
+        "standard-atoms": draw_atoms(
+            shown["standard"],
+            groups,
+            f"standard atoms; frames of one colour: rotations of one another ({n_alike} of "
+            f"{len(shown['standard'].atoms)})",
+        ),
+        "rotational-atoms": draw_atoms(shown["rotational"], [], "rotational atoms"),
+    }
+
+
+def _notes(curves: Curves, size: Size) -> tuple[str, ...]:
+    online = (
+        f"SPAMS online is dictionary learning in {size.n_batches:,} batches of {BATCH} (mode 3: "
+        "OMP; the paper says mode 1, an ℓ1 problem), what the paper's K-SVD rows really are; its "
+        "omp scores by the orthogonalised atom, which lowers its error by some per cent."
+        if "SPAMS online" in curves.kinds
+        else "SPAMS is not installed, so its curve is missing: pip install dsc[bench]."
+    )
+    return (
+        "Errors are mean squared errors per disk pixel × 10³ of patches of unit norm, mean kept. "
+        f"Standard (pixel basis) and rotational (disk basis) are the same K-SVD: "
+        f"{size.n_iterations} iterations from patches of the set.",
+        online,
+        f"The bound is what the disk basis cannot represent: {1e3 * curves.bound:.4f} × 10⁻³.",
+        f"Atoms count as rotations of one another from a correlation of {ALIKE} at the best of 120 "
+        "angles, means removed.",
+    )
+
+
+PAPER = (
+    "error against M for K = 1…5: R-K-SVD below K-SVD everywhere, K=1 rotational below K=2 "
+    "standard up to M ≈ 30"
+)
+EXPERIMENTS = (
+    Experiment(
+        name="cameraman",
+        title="Coding error of cameraman",
+        paper=f"{PAPER}; 0.61 against 0.98 (× 10⁻³) at M=20, K=4",
+        ours="rotational below standard K-SVD (0.43 to 0.66 ×) and below SPAMS (0.46 to 0.66 ×) at "
+        "all 25 settings; K=1 below K=2 at every M up to 50; 0.44 (disk) and 0.52 (annular) "
+        "against 0.85 (SPAMS) and 0.95 (K-SVD) at M=20, K=4",
+        needs="cameraman.tif in DSC_DATA (or --data cc0, synthetic)",
+        duration="about a minute",
+        run=partial(run, subject=CAMERAMAN),
+        pictures=(CAMERAMAN.name,),
+        has_dense=True,
+    ),
+    Experiment(
+        name="net",
+        title="Coding error of net",
+        paper=PAPER,
+        ours="rotational below standard K-SVD (0.39 to 0.65 ×) and below SPAMS (0.39 to 0.66 ×) at "
+        "all 25 settings; K=1 below K=2 at every M up to 50; on 30,000 of the 396,855 patches",
+        needs="brodatz_D103.gif in DSC_DATA (or --data cc0, synthetic)",
+        duration="about two minutes",
+        run=partial(run, subject=NET),
+        pictures=(NET.name,),
+        has_dense=True,
+    ),
+)

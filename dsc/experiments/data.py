@@ -1,0 +1,140 @@
+"""Pictures for the experiments: the paper's where they are at hand, or free ones in their place."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy import ndimage
+from skimage import data as free
+
+from dsc import DscError, PatchConfig, StoredPatches, extract_patches
+from dsc.experiments.synthetic import synthetic_picture
+
+CHOICES = ("auto", "paper", "cc0", "synthetic")
+MIN_STD = 0.1  # the paper's filter; gives its 17,330 and 396,855 patches exactly
+SPLINE_ORDER = 5
+
+Grey = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PaperPicture:
+    """A picture of the paper, which we may not ship."""
+
+    file: str
+    source: str
+    stand_in: str  # CC0, inside scikit-image
+
+
+PAPER = {
+    "cameraman": PaperPicture(
+        "cameraman.tif",
+        "the 256 × 256 grey test picture; it comes with MATLAB's Image Processing Toolbox and with "
+        "the standard test pictures of imageprocessingplace.com",
+        "camera",
+    ),
+    "net": PaperPicture(
+        "brodatz_D103.gif",
+        "Brodatz D103, 640 × 640 grey; D103.gif of www.ux.uis.no/~tranden/brodatz.html",
+        "brick",
+    ),
+}
+NATURAL = ("camera", "coins", "brick", "grass", "gravel", "moon")  # CC0, inside scikit-image
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPicture:
+    """A grey picture (y, x) in [0, 1] and where it is from."""
+
+    label: str
+    grey: Grey
+
+    @cached_property
+    def spline(self) -> Grey:
+        """Coefficients of the 5th-order spline that stands for the continuous picture."""
+        return np.asarray(ndimage.spline_filter(self.grey, SPLINE_ORDER, mode="mirror"))
+
+
+def paper_or_stand_in(name: str, choice: str) -> LabelledPicture:
+    """The picture called "cameraman" or "net", or what is to run in its place."""
+    about = PAPER[name]
+    if choice == "synthetic":
+        return LabelledPicture(f"synthetic in place of {name}", synthetic_picture(name))
+    if choice == "cc0":
+        step = 2 if name == "cameraman" else 1  # the camera picture has twice the size
+        grey = getattr(free, about.stand_in)()[::step, ::step] / 255
+        return LabelledPicture(f"{about.stand_in} (CC0) in place of {name}", grey)
+    path = paper_path(name)
+    with Image.open(path) as picture:
+        return LabelledPicture(name, np.asarray(picture.convert("L")) / 255)
+
+
+def paper_path(name: str) -> Path:
+    """Where a picture of the paper is, or the error that says how to get it."""
+    check_paper([name])
+    return Path(os.environ["DSC_DATA"]) / PAPER[name].file
+
+
+def check_paper(names: Iterable[str]) -> None:
+    """Refuse if pictures of the paper are missing, and say how to get each of them."""
+    folder = os.environ.get("DSC_DATA")
+    missing = [n for n in names if not folder or not (Path(folder) / PAPER[n].file).is_file()]
+    if not missing:
+        return
+    found = f"DSC_DATA is {folder}, without" if folder else "DSC_DATA is not set, need"
+    files = " and ".join(PAPER[name].file for name in missing)
+    sources = "".join(f"  {PAPER[name].file} is {PAPER[name].source}\n" for name in missing)
+    raise DscError(
+        f"{', '.join(missing)}: {found} {files}: put the paper's pictures in a folder and name it "
+        f"in the environment variable DSC_DATA (they have no free licence that we know of, so they "
+        f"are not shipped)\n{sources}  or use --data cc0 or --data synthetic to run on other "
+        "pictures in their place"
+    )
+
+
+def natural_pictures(choice: str) -> list[LabelledPicture]:
+    """Pictures to rotate: CC0 ones unless others are asked for."""
+    if choice in ("paper", "synthetic"):
+        return [paper_or_stand_in(name, choice) for name in PAPER]
+    return [LabelledPicture(f"{name} (CC0)", getattr(free, name)() / 255) for name in NATURAL]
+
+
+def label_of(pictures: list[LabelledPicture]) -> str:
+    """One label for several pictures."""
+    return ", ".join(picture.label for picture in pictures)
+
+
+@contextmanager
+def coding_patches(
+    name: str, choice: str, diameter: int, at_most: int | None
+) -> Iterator[tuple[str, StoredPatches]]:
+    """The paper's patches of a picture: filtered, unit norm, a random part if there are more.
+
+    Yields
+    ------
+    The label and the patch set, which exists while the context is open.
+    """
+    picture = paper_or_stand_in(name, choice)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "picture.npy"
+        np.save(path, picture.grey.astype(np.float32))
+        options = {"diameter": diameter, "min_std": MIN_STD, "unit": True}
+        whole = extract_patches(
+            [str(path)], str(Path(folder) / "whole.zarr"), PatchConfig.from_options(options)
+        )
+        n_all = whole.n_patches
+        if at_most is None or n_all <= at_most:
+            yield f"{picture.label}, all {n_all:,} patches", whole
+            return
+        some = PatchConfig.from_options({**options, "per_image": at_most})
+        part = extract_patches([str(path)], str(Path(folder) / "part.zarr"), some)
+        yield f"{picture.label}, {at_most:,} random patches of {n_all:,}", part

@@ -1,0 +1,72 @@
+"""All experiments by name, and how one is run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dsc.errors import DscError, unknown_choice
+from dsc.experiments import (
+    angles,
+    basis_table,
+    coding,
+    iterations,
+    rotation_quality,
+    rotation_speed,
+    toy,
+)
+from dsc.experiments.data import CHOICES, check_paper
+from dsc.experiments.result import Experiment, Options, Result
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        toy.EXPERIMENT,
+        basis_table.EXPERIMENT,
+        *coding.EXPERIMENTS,
+        iterations.EXPERIMENT,
+        angles.EXPERIMENT,
+        rotation_quality.EXPERIMENT,
+        rotation_speed.EXPERIMENT,
+    )
+}
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of this name."""
+    if name not in EXPERIMENTS:
+        raise unknown_choice("experiment", name, [*EXPERIMENTS, "all"])
+    return EXPERIMENTS[name]
+
+
+def check_options(names: Iterable[str], options: Options) -> None:
+    """Refuse, before anything runs, what some of these experiments could not do."""
+    if options.data not in CHOICES:
+        raise unknown_choice("data", options.data, CHOICES)
+    if options.dense and options.quick:
+        raise DscError("dense and quick: found both, need one of them at most")
+    chosen = [find_experiment(name) for name in names]
+    if options.dense and not any(experiment.has_dense for experiment in chosen):
+        having = ", ".join(e.name for e in EXPERIMENTS.values() if e.has_dense)
+        raise DscError(f"dense: found {chosen[0].name}, need one that has it: {having}")
+    if options.data in ("auto", "paper"):
+        check_paper(dict.fromkeys(p for experiment in chosen for p in experiment.pictures))
+
+
+def run_experiment(name: str, options: Options | None = None) -> Result:
+    """Run one experiment.
+
+    Parameters
+    ----------
+    name
+        One of `EXPERIMENTS`.
+    options
+        How to run it; None for the full version on its own data.
+    """
+    experiment = find_experiment(name)
+    options = options or Options()
+    check_options([name], options)
+    begin = time.perf_counter()
+    result = experiment.run(options)
+    return replace(result, seconds=time.perf_counter() - begin)

@@ -1,0 +1,145 @@
+"""What an experiment is, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run an experiment.
+
+    Attributes
+    ----------
+    quick
+        A reduced version that takes seconds.
+    data
+        "auto", "paper", "cc0" or "synthetic".
+    dense
+        More numbers of atoms on the curves of the coding experiments.
+    """
+
+    quick: bool = False
+    data: str = "auto"
+    dense: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One claim, and what came out.
+
+    Attributes
+    ----------
+    claim
+        What is said.
+    ours
+        What this run found, in numbers.
+    holds
+        Whether the claim held in this run.
+    why
+        Where it did not, or where numbers differ: the explanation, in a sentence.
+    by
+        Who says it: "paper", or "dsc" for what this project adds.
+    """
+
+    claim: str
+    ours: str
+    holds: bool
+    why: str = ""
+    by: str = "paper"
+
+    @property
+    def sentence(self) -> str:
+        """The finding for people."""
+        verdict = "holds" if self.holds else "does NOT hold"
+        reason = f" {self.why}" if self.why else ""
+        return f"{self.claim}: {verdict}. {self.ours}.{reason}"
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure with its caption; `plot` marks line art, which dark pages invert."""
+
+    figure: Figure
+    caption: str
+    plot: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one run of an experiment found.
+
+    Attributes
+    ----------
+    data
+        Label of the data it ran on, shown in every output.
+    header, rows
+        The table, as text.
+    drawings
+        Figures by file name.
+    numbers
+        Plain values, ready for JSON.
+    findings
+        Each claim of the paper, with whether it held.
+    notes
+        What a reader has to know to judge the numbers.
+    """
+
+    name: str
+    title: str
+    data: str
+    quick: bool
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    drawings: dict[str, Drawing]
+    numbers: dict[str, Any]
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the figures, ready for JSON."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "data": self.data,
+            "quick": self.quick,
+            "seconds": self.seconds,
+            "numbers": self.numbers,
+            "table": {"header": list(self.header), "rows": [list(row) for row in self.rows]},
+            "findings": [asdict(finding) for finding in self.findings],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The description of an experiment: what `dsc experiment --list` shows.
+
+    Attributes
+    ----------
+    paper, ours
+        What the paper found; what our full run found.
+    needs
+        The data it needs.
+    duration
+        How long the full run takes on two cores.
+    pictures
+        The paper's pictures that it runs on unless others are asked for.
+    has_dense
+        Whether `Options.dense` has an effect.
+    """
+
+    name: str
+    title: str
+    paper: str
+    ours: str
+    needs: str
+    duration: str
+    run: Callable[[Options], Result] = field(repr=False)
+    pictures: tuple[str, ...] = ()
+    has_dense: bool = False

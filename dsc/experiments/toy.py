@@ -1,0 +1,186 @@
+"""The paper's first figure: patches that are sums of two random rotations of one template."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc import Dictionary, LearnConfig, SteerableBasis, disk_basis, learn_many
+from dsc.experiments.data import LabelledPicture, paper_or_stand_in
+from dsc.experiments.draw import picture_rows
+from dsc.experiments.result import Drawing, Experiment, Finding, Options, Result
+from dsc.experiments.synthetic import comma_picture
+from dsc.experiments.turning import cut_turned
+
+RECOVERED = 0.99
+FAR_BELOW = 5  # times
+N_SHOWN = 8
+HEAD = (0.28, 0.44)  # of the cameraman, as fractions of the picture
+STANDARD = {"standard M=1, K=1": (1, 1), "standard M=2, K=2": (2, 2)}
+OURS = "rotational M=1, K=2"
+
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the experiment is."""
+
+    diameter: int
+    n_patches: int
+    n_iterations: int
+    n_starts: int
+
+
+FULL = Size(diameter=42, n_patches=1000, n_iterations=20, n_starts=2)
+QUICK = Size(diameter=21, n_patches=300, n_iterations=15, n_starts=1)
+
+
+def run(options: Options) -> Result:
+    """Learn from the patches with one rotational and two standard dictionaries."""
+    size = QUICK if options.quick else FULL
+    label, template, patches = _toy_patches(options.data, size)
+    basis = disk_basis(size.diameter)
+    squares = basis.to_image(patches, fill=0)
+    standard, starts = _learn(squares, size)
+    likeness = {name: _likeness(model, template, basis) for name, model in starts.items()}
+    best = min(starts, key=lambda name: starts[name].mse)
+    energy = float((patches.astype(np.float64) ** 2).mean())
+    models = {**standard, OURS: starts[best]}
+    errors = {name: model.mse / energy for name, model in models.items()}
+    numbers = {
+        "relative_error": errors,
+        "correlation": likeness[best],
+        "best_start": best,
+        "correlation_of_every_start": likeness,
+        "relative_error_of_every_start": {n: m.mse / energy for n, m in starts.items()},
+    }
+    return Result(
+        name="toy",
+        title=EXPERIMENT.title,
+        data=label,
+        quick=options.quick,
+        header=("dictionary", "error (fraction of energy)", "against ours", "likeness"),
+        rows=tuple(
+            (name, f"{e:.4f}", f"{e / errors[OURS]:.1f} ×",
+             f"{likeness[best]:.4f}" if name == OURS else "")
+            for name, e in errors.items()
+        ),
+        drawings={"toy": _draw(template, squares[:N_SHOWN], models, basis)},
+        numbers=numbers,
+        findings=_findings(errors, likeness, best),
+        notes=(
+            "Patches are exact: the template's spline is sampled at turned places. Both updates "
+            f"start from {size.n_starts} random atom(s); the dictionary of smallest error is "
+            "taken, which needs no knowledge of the template. With K = M a standard dictionary is "
+            "a principal subspace, whatever its start.",
+        ),
+    )  # fmt: skip
+
+
+def _toy_patches(choice: str, size: Size) -> tuple[str, Floats, NDArray[np.float32]]:
+    """Label, template (1, pixel) and the patches (patch, pixel)."""
+    if choice in ("auto", "synthetic"):
+        picture = LabelledPicture("a drawn template (synthetic)", comma_picture(size.diameter))
+        y, x = (np.array(picture.grey.shape) - 1) / 2
+    else:
+        whole = paper_or_stand_in("cameraman", choice)
+        picture = LabelledPicture(f"a template cut out of {whole.label}", whole.grey)
+        y, x = np.array(HEAD) * picture.grey.shape
+    label = f"{picture.label}; {size.n_patches:,} patches of diameter {size.diameter}"
+    rng = np.random.default_rng(0)
+
+    def cut(theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        here = np.ones_like(theta)
+        return cut_turned(picture, y * here, x * here, theta, size.diameter)
+
+    template = cut(np.zeros(1))
+    mean = template.mean()
+    turns = rng.uniform(0, 2 * np.pi, (2, size.n_patches))
+    patches = cut(turns[0]) + cut(turns[1]) - 2 * mean
+    return label, template - mean, patches.astype(np.float32)
+
+
+def _learn(
+    squares: NDArray[np.float32], size: Size
+) -> tuple[dict[str, Dictionary], dict[str, Dictionary]]:
+    """The standard dictionaries, and the rotational one from every start and update."""
+    configs = {
+        name: LearnConfig(m, k, basis="pixels", n_iterations=size.n_iterations // 2)
+        for name, (m, k) in STANDARD.items()
+    }
+    for update in ("ksvd", "mod"):
+        for seed in range(size.n_starts):
+            configs[f"{update}, start {seed}"] = LearnConfig(
+                1, 2, n_iterations=size.n_iterations, update=update, seed=seed
+            )
+    models = learn_many([(squares, config) for config in configs.values()])
+    named = dict(zip(configs, models, strict=True))
+    return (
+        {name: named[name] for name in STANDARD},
+        {name: model for name, model in named.items() if name not in STANDARD},
+    )
+
+
+def _likeness(model: Dictionary, template: Floats, basis: SteerableBasis) -> float:
+    """The largest correlation of the atom with a rotation of the template."""
+    theta = np.linspace(0, 2 * np.pi, 720, endpoint=False)
+    turned = basis.steer(np.repeat(basis.project(template), 720, axis=0), theta)
+    return float(np.abs(turned @ model.atoms[0]).max() / np.linalg.norm(template))
+
+
+def _draw(
+    template: Floats,
+    squares: NDArray[np.float32],
+    models: dict[str, Dictionary],
+    basis: SteerableBasis,
+) -> Drawing:
+    """Like the paper's figure: true atom, patches, and for each dictionary atoms and codings."""
+    rows: dict[str, list[Floats]] = {
+        "true atom": list(basis.to_image(template)),
+        "patches": list(basis.to_image(squares[:, basis.mask])),
+    }
+    for name, model in models.items():
+        codes = model.encode(squares).codes
+        assert codes is not None
+        rows[f"{name}\natoms"] = list(model.atoms_pixels)
+        rows[f"{name}\ncodings"] = list(model.decode(codes))
+    caption = "the true atom, some patches, and for each dictionary its atoms and its codings"
+    return Drawing(picture_rows(rows, like="patches"), caption)
+
+
+def _findings(
+    errors: dict[str, float], likeness: dict[str, float], best: str
+) -> tuple[Finding, ...]:
+    ratios = {name: errors[name] / errors[OURS] for name in STANDARD}
+    low = [f"{name} ({value:.3f})" for name, value in likeness.items() if value < RECOVERED]
+    why = f"Not from every start: {', '.join(low)}." if low else "Every start gets there."
+    return (
+        Finding(
+            f"the template is recovered (correlation ≥ {RECOVERED})",
+            f"correlation {likeness[best]:.4f} ({best})",
+            likeness[best] >= RECOVERED,
+            why,
+        ),
+        Finding(
+            f"the error is far below both standard dictionaries (taken as {FAR_BELOW} ×)",
+            f"{errors[OURS]:.4f} of the energy against "
+            + " and ".join(f"{errors[n]:.4f} ({n}, {r:.0f} ×)" for n, r in ratios.items()),
+            min(ratios.values()) >= FAR_BELOW,
+        ),
+    )
+
+
+EXPERIMENT = Experiment(
+    name="toy",
+    title="One template at two random angles",
+    paper="1,000 patches of diameter 42, each the sum of two random rotations of a template: "
+    "R-K-SVD with one atom finds the template, K-SVD (M=1, K=1 and M=2, K=2) does not",
+    ours="the template found (correlation 0.995; ksvd 0.985, mod 0.995), error 19 × and 15 × below "
+    "the standard dictionaries",
+    needs="none (a drawn template; --data cc0 or paper cut it out of a picture)",
+    duration="about half a minute",
+    run=run,
+)
