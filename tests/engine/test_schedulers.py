@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,11 @@ from dsc.errors import DscError
 
 def blas_threads():
     return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+
+def blas_kernels(part):
+    time.sleep(0.1)  # so that every worker gets some
+    return " ".join(sorted(str(lib.get("architecture")) for lib in threadpool_info()))
 
 
 def add(left, right):
@@ -180,8 +186,12 @@ def test_scheduler__a_file_that_is_no_scheduler_file_is_refused(tmp_path):
         pass
 
 
-def test_workers__that_would_give_other_bits_are_refused_by_name(tmp_path):
-    """A second worker whose OpenBLAS is told to use the kernels of another CPU."""
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """A client and an engine of one worker, whom another one with other bits has joined since.
+
+    The OpenBLAS of the second worker is told to use the kernels of another CPU.
+    """
     with (
         LocalCluster(
             n_workers=1,
@@ -191,22 +201,39 @@ def test_workers__that_would_give_other_bits_are_refused_by_name(tmp_path):
             dashboard_address=":0",
         ) as cluster,
         Client(cluster) as client,
+        open_engine(client) as engine,
     ):
         place = [cluster.scheduler_address, "--no-nanny", "--no-dashboard"]
         worker = subprocess.Popen(
             [Path(sys.executable).parent / "dask", "worker", *place, "--nthreads", "1"],
-            cwd=tmp_path,
+            cwd=tmp_path_factory.mktemp("worker"),
             env={**os.environ, "OPENBLAS_CORETYPE": "Nehalem"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         try:
             client.wait_for_workers(2, timeout=30)
-            with pytest.raises(DscError, match=r"workers differ(?s:.*)blas: .*Nehalem"):
-                open_engine(client).__enter__()
+            yield client, engine
         finally:
-            worker.terminate()
+            worker.kill()
             worker.wait(30)
+
+
+def test_workers__that_would_give_other_bits_are_refused_by_name(mixed):
+    with (
+        pytest.raises(DscError, match=r"workers differ(?s:.*)blas: .*Nehalem"),
+        open_engine(mixed[0]),
+    ):
+        pass
+
+
+def test_workers__that_join_later_do_not_change_bits_unnoticed(mixed):
+    """They are refused, or given nothing to do."""
+    try:
+        used = mixed[1].compute(part_tasks(blas_kernels, range(8)))
+    except DscError:
+        return
+    assert not any("Nehalem" in kernels for kernels in used)
 
 
 # --- graphs -------------------------------------------------------------------------------------

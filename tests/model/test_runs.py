@@ -20,7 +20,10 @@ class Stop(Exception):
 
 
 def stop_after(n_passes):
-    def progress(event, seen=[]):  # noqa: B006
+    """A progress function that ends the run, after the checkpoint of that pass."""
+    seen = []
+
+    def progress(event):
         seen.append(event)
         if len(seen) == n_passes:
             raise Stop
