@@ -27,9 +27,9 @@ class Program(click.Group):
     The commands in `elsewhere` (name: module:function) are imported when they are asked for.
     """
 
-    def __init__(self, *args: Any, elsewhere: dict[str, str], **options: Any) -> None:
+    def __init__(self, *args: Any, elsewhere: dict[str, str] | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.elsewhere = elsewhere
+        self.elsewhere = elsewhere or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from dsc.engine.plan import Resources, parse_bytes
 from dsc.errors import DscError
 
 LOCAL = ("threads", "synchronous", "processes")
+GRAPHS = {"distributed.admin.large-graph-warning-threshold": "1GB"}  # arrays travel with their task
 
 
 @dataclass(frozen=True)
@@ -34,18 +36,27 @@ class Engine:
         What `dask.compute` takes: a name or a `distributed.Client`.
     resources
         Threads and memory that tasks have.
+    check
+        Refuses workers that joined since and would give other bits.
     """
 
     scheduler: Any
     resources: Resources
+    check: Callable[[], None] = lambda: None
 
     def compute(self, values: list[Any]) -> list[Any]:
         """Results of delayed values, computed in one graph."""
-        return list(dask.compute(*values, **self._options()))
+        self.check()
+        with dask.config.set(GRAPHS):
+            results = list(dask.compute(*values, **self._options()))
+        self.check()  # a worker may have joined meanwhile
+        return results
 
     def persist(self, values: list[Any]) -> list[Any]:
         """The same delayed values, computed and kept where they were made."""
-        return list(dask.persist(*values, **self._options()))
+        self.check()
+        with dask.config.set(GRAPHS):
+            return list(dask.persist(*values, **self._options()))
 
     def _options(self) -> dict[str, Any]:
         options = {"scheduler": self.scheduler}
@@ -85,8 +96,9 @@ def open_engine(
             yield Engine(scheduler, Resources(n_threads, _free_memory(limit)))
             return
         client = stack.enter_context(_client(scheduler, n_workers, limit))
-        _check_workers(client)
-        yield Engine(client, _cluster_resources(client, limit))
+        check = _worker_check(client)
+        check()
+        yield Engine(client, _cluster_resources(client, limit), check)
 
 
 @contextmanager
@@ -102,7 +114,7 @@ def _client(scheduler: Any, n_workers: int | None, limit: int | None) -> Iterato
                 n_workers=count,
                 threads_per_worker=1,
                 memory_limit=limit // count if limit else "auto",
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # any free port: two clusters may run side by side
                 host="127.0.0.1",
             ) as cluster,
             Client(cluster) as client,
@@ -112,6 +124,7 @@ def _client(scheduler: Any, n_workers: int | None, limit: int | None) -> Iterato
         with _connect(address=scheduler) as client:
             yield client
     elif isinstance(scheduler, str | os.PathLike) and Path(scheduler).is_file():
+        _check_scheduler_file(Path(scheduler))
         with _connect(scheduler_file=str(scheduler)) as client:
             yield client
     else:
@@ -134,26 +147,49 @@ def _connect(**where: str) -> Any:
         ) from error
 
 
-def _check_workers(client: Any) -> None:
-    """Refuse a cluster without workers, or with workers that would give other bits."""
+def _check_scheduler_file(path: Path) -> None:
     try:
-        client.wait_for_workers(1, timeout=30)
-    except TimeoutError as error:
-        raise DscError("scheduler: it has no workers: start some with `dask worker`") from error
-    client.run(use_one_blas_thread)
-    found = client.run(numerics_fingerprint)
-    first = next(iter(found.values()))
-    wrong = {
-        worker: text
-        for worker, theirs in found.items()
-        if (text := fingerprint_difference(first, theirs))
-    }
-    if wrong:
-        listed = "\n".join(f"  {worker}: {text}" for worker, text in wrong.items())
+        address = json.loads(path.read_text(encoding="utf-8"))["address"]
+    except (OSError, ValueError, TypeError, KeyError):
+        address = None
+    if not isinstance(address, str):
         raise DscError(
-            f"workers differ in what decides the bits of a result:\n{listed}\n"
-            "give all workers one environment and one type of CPU"
+            f"scheduler: {path} is no scheduler file: need one that `dask scheduler "
+            "--scheduler-file` wrote"
         )
+
+
+def _worker_check(client: Any) -> Callable[[], None]:
+    """A check that refuses a cluster without workers, or with workers that give other bits.
+
+    Workers that it has seen are not asked again.
+    """
+    seen: dict[str, dict[str, str]] = {}
+
+    def check() -> None:
+        try:
+            client.wait_for_workers(1, timeout=30)
+        except TimeoutError as error:
+            raise DscError("scheduler: it has no workers: start some with `dask worker`") from error
+        new = [name for name in client.scheduler_info(n_workers=-1)["workers"] if name not in seen]
+        if not new:
+            return
+        client.run(use_one_blas_thread, workers=new)
+        seen.update(client.run(numerics_fingerprint, workers=new))
+        first = next(iter(seen.values()))
+        wrong = {
+            worker: text
+            for worker, theirs in seen.items()
+            if (text := fingerprint_difference(first, theirs))
+        }
+        if wrong:
+            listed = "\n".join(f"  {worker}: {text}" for worker, text in wrong.items())
+            raise DscError(
+                f"workers differ in what decides the bits of a result:\n{listed}\n"
+                "give all workers one environment and one type of CPU"
+            )
+
+    return check
 
 
 def _free_memory(limit: int | None) -> int:

@@ -101,9 +101,9 @@ class Pass:
 
 @dataclass(frozen=True)
 class Part:
-    """The patches of one task: an aligned run of leaves."""
+    """The patches of one task: an aligned run of leaves; no source where coordinates are kept."""
 
-    source: PatchSource
+    source: PatchSource | None
     start: int
     stop: int
     leaf_size: int
@@ -139,6 +139,10 @@ def learn_problems(
     kept = [
         engine.persist(part_tasks(read_part, part, basis=problem.basis)) if plan.keep_coords else []
         for problem, plan, part in zip(problems, plans, parts, strict=True)
+    ]
+    parts = [
+        [replace(part, source=None) for part in mine] if values else mine
+        for mine, values in zip(parts, kept, strict=True)
     ]
     current = list(states)
     while active := [i for i, state in enumerate(current) if not state.finished]:
@@ -193,6 +197,7 @@ def _next_state(problem: Problem, state: State, outcome: tuple[Floats, Usage, fl
 
 def read_part(part: Part, *, basis: SteerableBasis) -> tuple[Floats, Floats]:
     """Coordinates and rest of a task's patches, to be kept between iterations."""
+    assert part.source is not None
     return part.source.read_with_rest(basis, part.start, part.stop)
 
 
@@ -225,15 +230,16 @@ def _blocks(
     with_rest: bool,
 ) -> Iterator[tuple[int, Floats, float]]:
     """(first patch, coordinates, rest) of each block of a leaf."""
+    assert kept is not None or part.source is not None
     for begin in range(start, stop, BLOCK):
         end = min(begin + BLOCK, stop)
         if kept is not None:
             span = slice(begin - part.start, end - part.start)
             yield begin, kept[0][span], float(kept[1][span].sum(dtype=np.float64))
-        elif with_rest:
+        elif with_rest and part.source is not None:
             coords, rest = part.source.read_with_rest(basis, begin, end)
             yield begin, coords, float(rest.sum(dtype=np.float64))
-        else:
+        elif part.source is not None:
             yield begin, part.source.read(basis, begin, end), 0.0
 
 

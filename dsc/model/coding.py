@@ -156,6 +156,7 @@ def _encode_chunk(
     pieces, rests, total = [], [], 0.0
     for begin in range(start, stop, BLOCK):
         end = min(begin + BLOCK, stop)
+        assert part.source is not None
         coords, rest = part.source.read_with_rest(basis, begin, end)
         codes = encode(coords, atoms, basis, sparsity, n_angles)
         usage, _ = measure(coords, codes, atoms, basis, begin)

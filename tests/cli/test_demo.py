@@ -40,7 +40,7 @@ def test_demo__ends_with_the_two_numbers_and_what_to_try_next(demo):
 def test_demo__what_it_tells_to_try_is_understood(demo):
     for line in re.findall(r"dsc (?:patches|learn) .*", demo[1].stderr):
         words = line.split()
-        main.commands[words[1]].make_context(words[1], words[2:])
+        main.get_command(None, words[1]).make_context(words[1], words[2:])
 
 
 def test_demo__page_shows_both_errors_and_needs_nothing_else(demo):

@@ -41,8 +41,9 @@ def assert_same_model(one, other):
 # --- keeping ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("basis", ["disk", "annular", "pixels"])
-@pytest.mark.parametrize("update", ["ksvd", "mod"])
+@pytest.mark.parametrize(
+    ("basis", "update"), [("disk", "ksvd"), ("annular", "mod"), ("pixels", "ksvd")]
+)
 def test_save_load__every_bit_comes_back(patches, tmp_path, basis, update):
     source = ArrayPatches(patches, center=True)
     made = learn(source, 3, 2, n_iterations=1, basis=basis, update=update, replace_twins=0.9)

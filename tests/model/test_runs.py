@@ -12,7 +12,7 @@ from dsc.model import Dictionary, RunFolder, learn, load_dictionary
 from dsc.model.runs import describe
 from dsc.patches import ArrayPatches, PatchConfig, extract_patches
 
-OPTIONS = {"n_atoms": 4, "sparsity": 2, "n_iterations": 5, "seed": 3}
+OPTIONS = {"n_atoms": 4, "sparsity": 2, "n_iterations": 3, "seed": 3}
 
 
 class Stop(Exception):
@@ -31,7 +31,7 @@ def stop_after(n_passes):
     return progress
 
 
-def interrupted(patches, run, n_passes=3, **options):
+def interrupted(patches, run, n_passes=2, **options):
     """A run that ended after some passes."""
     with pytest.raises(Stop):
         learn(patches, run=run, progress=stop_after(n_passes), **{**OPTIONS, **options})
@@ -55,7 +55,7 @@ def undisturbed(patches):
 
 @pytest.fixture(scope="module")
 def made(patches, tmp_path_factory):
-    """Runs to be copied: one that ended after three passes, and one that is finished."""
+    """Runs to be copied: one that ended after two passes, and one that is finished."""
     folder = tmp_path_factory.mktemp("runs")
     interrupted(patches, folder / "unfinished")
     learn(patches, run=folder / "finished", **OPTIONS)
@@ -64,7 +64,7 @@ def made(patches, tmp_path_factory):
 
 @pytest.fixture
 def run(made, tmp_path):
-    """A run that ended after three passes."""
+    """A run that ended after two passes."""
     return shutil.copytree(made / "unfinished", tmp_path / "run")
 
 
@@ -86,7 +86,7 @@ def test_run__has_the_options_the_log_and_the_model(patches, undisturbed, tmp_pa
     assert options.items() >= OPTIONS.items()
     lines = (tmp_path / "run" / "events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
-    assert [event["event"] for event in events] == ["start", *["iteration"] * 6, "end"]
+    assert [event["event"] for event in events] == ["start", *["iteration"] * 4, "end"]
     assert [e["mse"] for e in events if e["event"] == "iteration"] == undisturbed.history.tolist()
     assert events[-1]["atoms_sha256"] == undisturbed.sha256
     assert RunFolder(tmp_path / "run").n_tasks > 0
@@ -102,10 +102,10 @@ def test_run__toml_repeats_it(picture, tmp_path):
 
 
 def test_run__keeps_the_last_checkpoints_only(patches, tmp_path):
-    run = interrupted(patches, tmp_path / "run", n_passes=5)
+    run = interrupted(patches, tmp_path / "run", n_passes=3)
     kept = sorted(path.name for path in (run / "checkpoints").iterdir())
     assert 1 <= len(kept) <= 2
-    assert "5" in kept[-1]
+    assert "3" in kept[-1]
 
 
 def test_describe__says_what_a_run_is(run, done):
@@ -119,7 +119,7 @@ def test_describe__says_what_a_run_is(run, done):
 
 @pytest.mark.parametrize(
     ("n_passes", "update", "basis"),
-    [(1, "mod", "disk"), (3, "ksvd", "annular"), (4, "mod", "pixels"), (5, "ksvd", "disk")],
+    [(1, "mod", "disk"), (2, "ksvd", "annular"), (2, "mod", "pixels"), (3, "ksvd", "disk")],
 )
 def test_resume__ends_in_the_same_bits(patches, tmp_path, n_passes, update, basis):
     options = {"update": update, "basis": basis}
@@ -128,7 +128,7 @@ def test_resume__ends_in_the_same_bits(patches, tmp_path, n_passes, update, basi
     found = learn(patches, run=run, resume=True, progress=events.append, **{**OPTIONS, **options})
     assert_same(found, learn(patches, **{**OPTIONS, **options}))
     assert_same(load_dictionary(str(run)), found)
-    assert len(events) == 6 - n_passes  # what was done is not done again
+    assert len(events) == 4 - n_passes  # what was done is not done again
 
 
 def test_resume__on_another_scheduler_has_the_same_bits(patches, undisturbed, run):
@@ -136,16 +136,17 @@ def test_resume__on_another_scheduler_has_the_same_bits(patches, undisturbed, ru
     assert_same(found, undisturbed)
 
 
-def test_resume__several_times(patches, undisturbed, run):
+def test_resume__several_times(patches, undisturbed, tmp_path):
+    run = interrupted(patches, tmp_path / "run", 1)
     for _ in range(2):
         with pytest.raises(Stop):
             learn(patches, run=run, resume=True, progress=stop_after(1), **OPTIONS)
     assert_same(learn(patches, run=run, resume=True, **OPTIONS), undisturbed)
 
 
-@pytest.mark.parametrize("n_passes", [2, 4])
+@pytest.mark.parametrize("n_passes", [2, 3])
 def test_resume__early_stop_is_where_it_would_have_been(planted, tmp_path, n_passes):
-    options = {"n_iterations": 15, "min_improvement": 0.1}
+    options = {"n_iterations": 9, "min_improvement": 0.1}
     expected = learn(planted, **{**OPTIONS, **options})
     run = interrupted(planted, tmp_path / "run", n_passes, **options)
     assert_same(learn(planted, run=run, resume=True, **{**OPTIONS, **options}), expected)
@@ -195,21 +196,17 @@ def test_resume__killed_while_an_event_was_written(patches, undisturbed, run):
 @pytest.mark.parametrize(
     ("left", "resume"),
     [
-        ("nothing", True),
         ("checkpoints", True),
         ("checkpoints", False),
         ("empty run.toml", True),
         ("half a run.toml", True),
-        ("half a run.toml", False),
     ],
 )
 def test_run__killed_while_its_folder_was_made(patches, undisturbed, made, tmp_path, left, resume):
     """Whatever the first moments of a run leave, it is ours, and can be taken up again."""
     text = (made / "finished" / "run.toml").read_bytes()
     run = tmp_path / "run"
-    run.mkdir()
-    if left != "nothing":
-        (run / "checkpoints").mkdir()
+    (run / "checkpoints").mkdir(parents=True)
     if "run.toml" in left:
         (run / "run.toml").write_bytes(b"" if "empty" in left else text[: len(text) // 2])
     assert_same(learn(patches, run=run, resume=resume, **OPTIONS), undisturbed)
@@ -226,7 +223,7 @@ def test_run__killed_while_its_folder_was_made(patches, undisturbed, made, tmp_p
         ({"sparsity": 1, "seed": 4}, "config: seed: 3 instead of 4; sparsity: 2 instead of 1"),
         ({"update": "mod"}, "config: update: ksvd instead of mod"),
         ({"basis": "annular"}, "config: basis: disk instead of annular"),
-        ({"n_iterations": 6}, "config: n_iterations: 5 instead of 6"),
+        ({"n_iterations": 6}, "config: n_iterations: 3 instead of 6"),
         ({"min_improvement": 0.1}, "config: min_improvement: None instead of 0.1"),
     ],
 )
