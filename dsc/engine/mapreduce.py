@@ -33,22 +33,22 @@ class Job:
 
 def job_graph(job: Job) -> Any:
     """The delayed result of a job: maps, a tree of merges, the finish."""
-    shared = {name: delayed(value, traverse=False) for name, value in job.shared.items()}
+    shared = delayed(job.shared, traverse=False)  # one value: Dask looks at every argument
     kept = job.kept or [None] * len(job.parts)
     values = [
-        _task(partial(job.map, part), job.map.__name__)(value, **shared)
+        _task(partial(job.map, part), job.map.__name__)(shared, value)
         for part, value in zip(job.parts, kept, strict=True)
     ]
     while len(values) > 1:  # a power of two of neighbours: a piece of the aligned tree
         groups = [values[i : i + job.fan_in] for i in range(0, len(values), job.fan_in)]
-        values = [_task(merge_all, "merge")(*group) for group in groups]
-    return _task(job.finish, job.finish.__name__)(values[0], **shared)
+        values = [_task(merge_all, "merge")({}, *group) for group in groups]
+    return _task(job.finish, job.finish.__name__)(shared, values[0])
 
 
 def part_tasks(function: Callable[..., Any], parts: Sequence[Any], **shared: Any) -> list[Any]:
     """Delayed `function(part, **shared)` of every part."""
-    constants = {name: delayed(value, traverse=False) for name, value in shared.items()}
-    return [_task(partial(function, part), function.__name__)(**constants) for part in parts]
+    constants = delayed(shared, traverse=False)
+    return [_task(partial(function, part), function.__name__)(constants) for part in parts]
 
 
 def _task(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -58,6 +58,6 @@ def _task(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     )
 
 
-def _run(function: Callable[..., Any], *args: Any, **shared: Any) -> Any:
+def _run(function: Callable[..., Any], shared: dict[str, Any], *args: Any) -> Any:
     use_one_blas_thread()
     return function(*args, **shared)

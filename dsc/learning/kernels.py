@@ -34,20 +34,50 @@ def turn_back(residual, p, order, cos, up, down, angle, buffer, turned):
 
 
 @_compile
-def aligned_rows(residual, atom, angle, coef, atoms, order, cos, up, down, patch, slot, out):
-    """Occurrences of atoms, turned back to them: y = R(−θ) residual + a d.
+def first_occurrences(atom, edges, patch, slot):
+    """Uses of atoms, sorted by atom; the first one only where a patch repeats an atom.
 
-    residual (patch, coord), atom, angle, coef (patch, slot), atoms (atom, coord); occurrence i is
-    slot[i] of patch[i] → out (occurrence, coord) float64.
+    atom (patch, slot) → those of atom m are patch[i], slot[i] for i from edges[m] to edges[m + 1];
+    edges (atom + 1) comes in as zeros, patch and slot (occurrence) with room for all slots.
+    """
+    n_atoms = edges.size - 1
+    last = np.full(n_atoms, -1)
+    for p in range(atom.shape[0]):
+        for k in range(atom.shape[1]):
+            m = atom[p, k]
+            if m != EMPTY and last[m] != p:
+                last[m] = p
+                edges[m + 1] += 1
+    for m in range(n_atoms):
+        edges[m + 1] += edges[m]
+    place = edges[:-1].copy()
+    last[:] = -1
+    for p in range(atom.shape[0]):
+        for k in range(atom.shape[1]):
+            m = atom[p, k]
+            if m != EMPTY and last[m] != p:
+                last[m] = p
+                patch[place[m]], slot[place[m]] = p, k
+                place[m] += 1
+
+
+@_compile
+def aligned_rows(
+    residual, angle, coef, m, atoms, order, cos, up, down, patch, slot, begin, end, out
+):
+    """Occurrences of atom m, turned back to it: y = R(−θ) residual + a d_m.
+
+    residual (patch, coord), angle and coef (patch, slot), atoms (atom, coord); occurrence i, from
+    begin to end, is slot[i] of patch[i] → out (occurrence, coord) float64, from its first row on.
     """
     buffer = np.zeros(cos.shape[1] + 2 * LANES, np.float32)
     turned = np.zeros(cos.shape[1], np.float32)
-    for i in range(patch.size):
+    for i in range(begin, end):
         p, k = patch[i], slot[i]
-        m, a = atom[p, k], np.float64(coef[p, k])
+        a = np.float64(coef[p, k])
         turn_back(residual, p, order, cos, up, down, angle[p, k], buffer, turned)
         for c in range(order.size):
-            out[i, order[c]] = turned[c] + a * atoms[m, order[c]]
+            out[i - begin, order[c]] = turned[c] + a * atoms[m, order[c]]
 
 
 @_compile

@@ -11,6 +11,7 @@ Sums are float64.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -84,19 +85,17 @@ class KsvdStatistics:
         """Add coded patches to the sums, in place."""
         n_atoms, n_coords = atoms.shape
         tables = back_tables(basis, codes.n_angles)
-        patch, slot = _first_occurrences(codes)
-        owner = codes.atom[patch, slot]
-        order = np.argsort(owner, kind="stable")
-        edges = np.searchsorted(owner[order], np.arange(n_atoms + 1))
+        edges = np.zeros(n_atoms + 1, np.int64)
+        patch, slot = np.empty((2, codes.atom.size), np.int64)
+        kernels.first_occurrences(codes.atom, edges, patch, slot)
         buffer = np.empty((int(np.diff(edges).max()), n_coords))
-        for m in range(n_atoms):
-            mine = order[edges[m] : edges[m + 1]]
-            if mine.size:
-                rows = buffer[: mine.size]
+        for m, (begin, end) in enumerate(pairwise(edges.tolist())):
+            if begin < end:
                 kernels.aligned_rows(
-                    residual, codes.atom, codes.angle, codes.coef, atoms, *tables,
-                    patch[mine], slot[mine], rows,
+                    residual, codes.angle, codes.coef, m, atoms, *tables, patch, slot, begin, end,
+                    buffer,
                 )  # fmt: skip
+                rows = buffer[: end - begin]
                 self.scatter[m] += rows.T @ rows
 
     def merge(self, other: Self) -> Self:
@@ -196,10 +195,10 @@ def measure(
     rows = as_rows(coords, basis.n_coords, "coords", "the coordinates of this basis")
     if len(rows) != len(codes):
         raise DscError(f"codes: found {len(codes)} patches, need {len(rows)}, one per row")
-    residual = -decode(codes, atoms, basis)
+    residual = decode(codes, atoms, basis)
     for part, chunk in row_chunks(rows):
         check_values(chunk, "coords", part.start)
-        residual[part] += chunk
+        np.subtract(chunk, residual[part], out=residual[part])
     sse = float(codes.error.sum(dtype=np.float64))
     usage = Usage(
         count=np.bincount(codes.atom[codes.used], minlength=len(atoms)),
@@ -222,16 +221,6 @@ def statistics_bytes(update: str, n_atoms: int, basis: SteerableBasis) -> int:
 def _pixel_energy(residual: Floats, basis: SteerableBasis) -> float:
     """Σ rᵀ(ΦᵀΦ)r over patches."""
     return float(np.einsum("pc,pc->", residual @ basis.gram, residual, dtype=np.float64))
-
-
-def _first_occurrences(codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(patch, slot) of each use of an atom, the first one only where a patch repeats an atom."""
-    first = codes.used.copy()
-    for k in range(1, codes.sparsity):
-        for j in range(k):
-            first[:, k] &= codes.atom[:, k] != codes.atom[:, j]
-    patch, slot = np.nonzero(first)
-    return patch.astype(np.int64), slot.astype(np.int64)
 
 
 def _waves(n_angles: int, basis: SteerableBasis) -> tuple[Sums, Sums]:

@@ -34,9 +34,13 @@ class WorstPatches:
         error: NDArray[np.float32], residual: NDArray[np.float32], first_patch: int, size: int
     ) -> WorstPatches:
         """The worst of consecutive patches numbered from `first_patch`."""
-        patch = np.arange(first_patch, first_patch + len(error))
-        order = np.lexsort((patch, -error))[:size]
-        return WorstPatches(error[order], patch[order], residual[order], size)
+        if size < len(error):  # a stable sort of all would cost as much as coding some
+            least = np.partition(error, len(error) - size)[len(error) - size]
+            among = np.flatnonzero(error >= least)
+        else:
+            among = np.arange(len(error))
+        order = among[np.argsort(-error[among], kind="stable")[:size]]
+        return WorstPatches(error[order], first_patch + order, residual[order], size)
 
     def merge(self, other: WorstPatches) -> WorstPatches:
         """The worst of both."""

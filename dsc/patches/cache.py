@@ -8,9 +8,11 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Any
 
+from dask.system import CPU_COUNT
 from numpy.typing import NDArray
 
-CACHE_BYTES = int(os.environ.get("DSC_CACHE_BYTES", 24 * 2**20))  # more helps very wide pictures
+PER_THREAD = 8 * 2**20  # two rows of tiles, and positions; more helps very wide pictures
+CACHE_BYTES = int(os.environ.get("DSC_CACHE_BYTES", PER_THREAD * min(max(CPU_COUNT, 2), 16)))
 DECODED_BYTES = 128 * 2**20
 
 Arrays = tuple[NDArray[Any], ...]
