@@ -25,6 +25,7 @@ out_option = click.option(
     elsewhere={
         "experiment": "dsc.experiments.command:experiment",
         "report": "dsc.report.command:report",
+        "texture": "dsc.texture.command:texture",
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

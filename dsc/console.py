@@ -176,11 +176,16 @@ class IterationProgress:
             f"{what} of {event['n_iterations']}: mse {event['mse']:.6g}, "
             f"{event['patches_per_second']:,.0f} patches/s, {left:.0f} s left"
         )
-        if not self.terminal:
-            click.echo(text, err=True)
-            return
-        width = 24
-        filled = round(width * done / n_passes)
-        bar = "█" * filled + "░" * (width - filled)
-        end = "\n" if event["finished"] else ""
-        click.echo(f"\r\x1b[2K{bar} {text}{end}", nl=False, err=True)
+        show_progress(done / n_passes, text, event["finished"])
+
+
+def show_progress(fraction: float, text: str, finished: bool) -> None:
+    """One line on stderr: with a bar and rewritten on a terminal, else a line each."""
+    if not sys.stderr.isatty():
+        click.echo(text, err=True)
+        return
+    width = 24
+    filled = round(width * fraction)
+    bar = "█" * filled + "░" * (width - filled)
+    end = "\n" if finished else ""
+    click.echo(f"\r\x1b[2K{bar} {text}{end}", nl=False, err=True)

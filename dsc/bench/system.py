@@ -19,7 +19,7 @@ from dsc.engine.tree import merge_tree
 from dsc.learning import accumulate, random_atoms, solve
 from dsc.learning.config import LearnConfig
 from dsc.learning.loop import Pass
-from dsc.learning.statistics import measure
+from dsc.learning.statistics import measure, worth_merging
 from dsc.model import learn
 from dsc.patches import PatchConfig, PatchSource, extract_patches
 from dsc.pursuit import encode
@@ -74,7 +74,8 @@ def bare_loop(
 ) -> None:
     """The same arithmetic as `learn` on coordinates in memory, without Dask, store or plan."""
     atoms = random_atoms(basis, config.n_atoms)
-    size = leaf_size(len(coords), basis.n_coords)
+    worth = worth_merging(config.n_atoms, config.sparsity)
+    size = leaf_size(len(coords), basis.n_coords, worth)
     for iteration in range(config.n_iterations + 1):
         update = iteration < config.n_iterations
 

@@ -17,6 +17,7 @@ BLOCK = 4096  # patches held as coordinates at a time while a leaf is summed
 TASKS_PER_THREAD = 13  # over the patches; with merges and the solve, 16 in all
 FAN_IN = 8  # results merged by one task, where they are small
 MIN_LEAF, LEAVES = 256, 32  # a small set is cut into 17 to 32 leaves
+FEWEST_LEAVES = 8  # or into 5 to 8, where merging would cost more than coding
 KEEP_FRACTION = 0.25  # of the memory may hold coordinates between iterations
 
 
@@ -70,10 +71,15 @@ class Plan:
         return {**asdict(self), "block": BLOCK, "graph_size": self.graph_size}
 
 
-def leaf_size(n_patches: int, n_coords: int) -> int:
-    """Patches in a leaf: enough that merging statistics costs little against making them."""
+def leaf_size(n_patches: int, n_coords: int, worth: int) -> int:
+    """Patches in a leaf: enough that merging statistics costs little against making them.
+
+    `worth` is how many patches that takes.
+    """
     most = _power_of_two(64 * n_coords)
-    return max(MIN_LEAF, min(most, _power_of_two(-(-n_patches // LEAVES))))
+    many = min(most, _power_of_two(-(-n_patches // LEAVES)))
+    few = min(_power_of_two(worth), _power_of_two(-(-n_patches // FEWEST_LEAVES)))
+    return max(MIN_LEAF, many, few)
 
 
 def make_plan(
@@ -81,11 +87,15 @@ def make_plan(
     n_coords: int,
     n_pixels: int,
     statistics_bytes: int,
+    worth: int,
     resources: Resources,
     n_problems: int = 1,
 ) -> Plan:
-    """Cut `n_patches` into tasks for these resources, which `n_problems` alike share."""
-    size = leaf_size(n_patches, n_coords)
+    """Cut `n_patches` into tasks for these resources, which `n_problems` alike share.
+
+    `worth` patches in a leaf make it worth merging; see `leaf_size`.
+    """
+    size = leaf_size(n_patches, n_coords, worth)
     n_leaves = -(-n_patches // size)
     wanted = max(1, (TASKS_PER_THREAD * resources.n_threads - 1) // n_problems)
     per_task = _power_of_two(-(-n_leaves // wanted))

@@ -18,7 +18,14 @@ from dsc.engine import BLOCK, Engine, Job, Plan, check_plan, job_graph, make_pla
 from dsc.engine.tree import merge_tree
 from dsc.learning.config import SETTLE, LearnConfig
 from dsc.learning.solve import solve
-from dsc.learning.statistics import Statistics, Usage, accumulate, measure, statistics_bytes
+from dsc.learning.statistics import (
+    Statistics,
+    Usage,
+    accumulate,
+    measure,
+    statistics_bytes,
+    worth_merging,
+)
 from dsc.pursuit import encode
 
 Floats = NDArray[np.float32]
@@ -119,6 +126,7 @@ def plan_problems(problems: Sequence[Problem], engine: Engine) -> list[Plan]:
             basis.n_coords,
             basis.n_pixels,
             statistics_bytes(config.update, config.n_atoms, basis),
+            worth_merging(config.n_atoms, config.sparsity),
             engine.resources,
             len(problems),
         )

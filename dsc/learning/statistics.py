@@ -218,6 +218,11 @@ def statistics_bytes(update: str, n_atoms: int, basis: SteerableBasis) -> int:
     return worst + 16 * n_atoms**2 * (basis.max_frequency + 1) + 8 * n_atoms * basis.n_coords
 
 
+def worth_merging(n_atoms: int, sparsity: int) -> int:
+    """Patches whose statistics take about as long to sum as to merge: 64 uses of each atom."""
+    return -(-64 * n_atoms // sparsity)
+
+
 def _pixel_energy(residual: Floats, basis: SteerableBasis) -> float:
     """Σ rᵀ(ΦᵀΦ)r over patches."""
     return float(np.einsum("pc,pc->", residual @ basis.gram, residual, dtype=np.float64))

@@ -4,6 +4,8 @@ RUN/run.toml            options, for `dsc learn --config`
 RUN/events.jsonl        one JSON object a line
 RUN/checkpoints/…       the last complete iterations
 RUN/model.zarr          the result; a run that has it is finished
+
+A run of `dsc texture` also has patches/ while it learns, and features.jsonl.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ from dsc.store import is_finished, open_store
 
 KEEP = 2  # checkpoints
 PARTIAL = ".run.toml.partial"
-FILES = {"run.toml", PARTIAL, "events.jsonl", "checkpoints", "model.zarr", "report"}
+FILES = {
+    "run.toml", PARTIAL, "events.jsonl", "checkpoints", "model.zarr", "report", "patches",
+    "features.jsonl",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ class RunFolder:
             if not is_finished(str(path)):
                 continue
             arrays, attributes, basis = load_state(str(path))
-            _check_identity(str(self.path), attributes["identity"], identity)
+            check_identity(str(self.path), attributes["identity"], identity)
             state = State(
                 iteration=int(attributes["iteration"]),
                 atoms=arrays["atoms"],
@@ -174,14 +179,14 @@ def describe(path: str | PathLike[str]) -> dict[str, Any]:
 def check_finished(model: Dictionary, path: str, identity: dict[str, Any]) -> None:
     """Refuse to take a finished model of another problem for this one."""
     found = {"config": asdict(model.config), "patches": model.patches, "numerics": model.numerics}
-    _check_identity(path, found, identity)
+    check_identity(path, found, identity)
 
 
-def _check_identity(path: str, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+def check_identity(path: str, found: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Name every difference between the run at `path` and the one asked for."""
     differences = [
         f"{part}: {text}"
-        for part in ("config", "patches", "numerics")
+        for part in wanted
         if (text := fingerprint_difference(wanted[part], found[part]))
     ]
     if differences:

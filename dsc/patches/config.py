@@ -3,48 +3,45 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from dsc.basis import BASES
 from dsc.basis.grid import check_diameter
-from dsc.errors import DscError, unknown_choice
-
-
-def _option(default: Any, help: str, choices: tuple[str, ...] = ()) -> Any:  # noqa: A002
-    return field(default=default, metadata={"help": help, "choices": choices})
+from dsc.errors import DscError
+from dsc.options import Options, option
 
 
 @dataclass(frozen=True)
-class PatchConfig:
+class PatchConfig(Options):
     """Options of a patch set.
 
     Attributes are documented by their `help` metadata.
     """
 
-    diameter: int = _option(11, "Pixels across a patch, a disk.")
-    stride: int = _option(1, "Pixels between neighbouring patches.")
-    min_std: float = _option(
+    diameter: int = option(11, "Pixels across a patch, a disk.")
+    stride: int = option(1, "Pixels between neighbouring patches.")
+    min_std: float = option(
         0.0,
         "Keep a patch if the sample standard deviation of its square window (pixels in [0, 1]) is "
         "larger than this; 0 keeps all.",
     )
-    center: bool = _option(False, "Subtract the mean of the disk's pixels.")
-    unit: bool = _option(False, "Divide by the norm of the disk's pixels, after centering.")
-    per_image: int | None = _option(None, "Take this many random patches of every picture.")
-    per_class: int | None = _option(None, "Take this many random patches of every class.")
-    rotate: tuple[float, ...] = _option(
+    center: bool = option(False, "Subtract the mean of the disk's pixels.")
+    unit: bool = option(False, "Divide by the norm of the disk's pixels, after centering.")
+    per_image: int | None = option(None, "Take this many random patches of every picture.")
+    per_class: int | None = option(None, "Take this many random patches of every class.")
+    rotate: tuple[float, ...] = option(
         (), "Turn every patch, in its picture, by one of these angles (degrees) at random."
     )
-    materialize: str | None = _option(
+    materialize: str | None = option(
         None,
         "Compute the coordinates in this basis now and store them; by default they are computed "
         "whenever patches are read.",
         tuple(BASES),
     )
-    seed: int = _option(0, "Seed of the random choices.")
+    seed: int = option(0, "Seed of the random choices.")
 
     def __post_init__(self) -> None:
         problems = []
@@ -68,21 +65,16 @@ class PatchConfig:
             problems.append(f"rotate: found {self.rotate!r}, need a tuple of angles in degrees")
         if self.per_image is not None and self.per_class is not None:
             problems.append("per_image and per_class: found both, need one of them at most")
-        if self.materialize is not None and self.materialize not in BASES:
-            problems.append(str(unknown_choice("materialize", self.materialize, BASES)))
+        problems += self._choice_problems()
         if problems:
             raise DscError("\n".join(problems))
 
     @classmethod
-    def from_options(cls, options: dict[str, Any]) -> PatchConfig:
+    def from_options(cls, options: dict[str, Any]) -> Self:
         """From words and values, refusing unknown words."""
-        known = [f.name for f in fields(cls)]
-        unknown = [name for name in options if name not in known]
-        if unknown:
-            raise DscError("\n".join(str(unknown_choice("option", n, known)) for n in unknown))
         rotate = options.get("rotate", ())
         turns = tuple(rotate) if isinstance(rotate, list) else rotate  # as JSON and TOML have it
-        return cls(**{**options, "rotate": turns})
+        return super().from_options({**options, "rotate": turns})
 
 
 def _is_whole(value: object) -> bool:

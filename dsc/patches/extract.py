@@ -7,7 +7,7 @@ to be good. What is kept of a look is a bit per window.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from os import PathLike
 from typing import Any
@@ -21,9 +21,8 @@ from dsc.errors import DscError
 from dsc.patches.album import make_runs, write_album
 from dsc.patches.cache import DECODED
 from dsc.patches.config import PatchConfig
-from dsc.patches.inputs import Input
 from dsc.patches.materialize import materialize_span
-from dsc.patches.pictures import Picture, picture_problem, raise_problems, scan_inputs
+from dsc.patches.pictures import Inputs, Picture, picture_problem, raise_problems, scan_inputs
 from dsc.patches.scan import Indices, Scan, scan
 from dsc.patches.stored import StoredPatches, of_store
 from dsc.store import Store, basis_sizes, basis_variables, check_free, create
@@ -35,7 +34,7 @@ CHUNK_BYTES = 8 * 2**20  # of coordinates in a chunk, at most
 
 
 def extract_patches(
-    inputs: Input | Iterable[Input],
+    inputs: Inputs,
     out: str | PathLike[str],
     config: PatchConfig | None = None,
 ) -> StoredPatches:
@@ -44,7 +43,8 @@ def extract_patches(
     Parameters
     ----------
     inputs
-        Pictures, as `open_pictures` takes them. Those of Zarr arrays are referred to, not copied.
+        Pictures, as `open_pictures` takes or returns them. Those of Zarr arrays are referred to,
+        not copied.
     out
         Path or URL of the new patch set.
     config
@@ -75,7 +75,7 @@ def extract_patches(
     return of_store(store.finish())
 
 
-def _look(inputs: Input | Iterable[Input], config: PatchConfig) -> tuple[list[Picture], list[Scan]]:
+def _look(inputs: Inputs, config: PatchConfig) -> tuple[list[Picture], list[Scan]]:
     pictures, problems = scan_inputs(inputs)
     scans = []
     for picture in pictures:

@@ -89,6 +89,9 @@ class Picture:
         return CACHE.get((self.token, i, j), lambda: (to_grey(plane.read(y, y1, x, x1)),))[0]
 
 
+Inputs = Input | Iterable[Input] | list[Picture]
+
+
 def open_pictures(inputs: Input | Iterable[Input]) -> list[Picture]:
     """All pictures of some inputs, sorted by path.
 
@@ -108,9 +111,14 @@ def open_pictures(inputs: Input | Iterable[Input]) -> list[Picture]:
     return pictures
 
 
-def scan_inputs(inputs: Input | Iterable[Input]) -> tuple[list[Picture], list[str]]:
-    """The pictures of some inputs, and what is wrong with the others."""
-    found, problems = find(inputs)
+def scan_inputs(inputs: Inputs) -> tuple[list[Picture], list[str]]:
+    """The pictures of some inputs, and what is wrong with the others.
+
+    Pictures that are open already stay as they are, in their order.
+    """
+    if isinstance(inputs, list) and inputs and isinstance(inputs[0], Picture):
+        return inputs, []
+    found, problems = find(inputs)  # type: ignore[arg-type]
     pictures: list[Picture] = []
     for item, name in zip(found, names_of(found), strict=True):
         try:

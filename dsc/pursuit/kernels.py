@@ -335,6 +335,25 @@ def to_columns(residual, columns):
             store(columns, at + 7 * BLOCK, block[7])
 
 
+@_inline
+def take_patch(coords, p, order, patches, lane):
+    """Row p of coords in packed order, brought to unit size: its energy as it was, and the scale.
+
+    A power of two scales exactly: no overflow, no denormals. Energy −1 says that it is no number
+    that can be coded.
+    """
+    for c in range(coords.shape[1]):
+        patches[lane, c] = coords[p, order[c]]
+    raw = dot(patches, lane, patches, lane)
+    if not raw <= LARGEST_ENERGY:
+        return -1.0, 1.0
+    scale = math.ldexp(1.0, math.frexp(np.sqrt(raw))[1])
+    shrink = splat(np.float32(1 / scale))
+    for c in range(0, patches.shape[1], LANES):
+        store(patches, (lane, c), mul(load(patches, (lane, c)), shrink))
+    return raw, scale
+
+
 @_compile
 def pursue(
     coords,
@@ -362,7 +381,7 @@ def pursue(
     out_* (patch, slot) and out_error (patch,) come in as empty codes. Returns −1, or the number of
     the first patch whose energy is no number that can be coded.
     """
-    n_patches, n_coords = coords.shape
+    n_patches = coords.shape[0]
     padded = atoms.shape[1]
     n_angles = coord_cos.shape[0]
     n_frequencies = rows_of.size
@@ -390,18 +409,11 @@ def pursue(
         for lane in range(BLOCK):
             live[lane] = lane < count
             if live[lane]:
-                for c in range(n_coords):
-                    patches[lane, c] = coords[begin + lane, order[c]]
-                raw = dot(patches, lane, patches, lane)
-                if not raw <= LARGEST_ENERGY:
+                raw, scale[lane] = take_patch(coords, begin + lane, order, patches, lane)
+                if raw < 0:
                     return begin + lane
-                # a power of two brings the patch to unit size, exactly: no overflow, no denormals
-                scale[lane] = math.ldexp(1.0, math.frexp(np.sqrt(raw))[1])
-                shrink = splat(np.float32(1 / scale[lane]))
                 for c in range(0, padded, LANES):
-                    x = mul(load(patches, (lane, c)), shrink)
-                    store(patches, (lane, c), x)
-                    store(residual, (lane, c), x)
+                    store(residual, (lane, c), load(patches, (lane, c)))
                 energy[lane] = raw / scale[lane] ** 2
                 error[lane] = energy[lane]
         for k in range(sparsity):

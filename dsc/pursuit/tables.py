@@ -85,6 +85,11 @@ def search_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Search
     )
 
 
+def packed_order(basis: SteerableBasis) -> NDArray[np.uint32]:
+    """(packed coord) the coordinate that stands at each packed place."""
+    return _packed_order(basis.frequency).astype(np.uint32)
+
+
 def _fold(n_angles: int) -> int:
     """2 where θ, −θ, π + θ and π − θ are all on the grid, else 1."""
     return 2 if n_angles % 4 == 0 else 1

@@ -47,7 +47,7 @@ def create(
     url
         A local path or a URL.
     kind
-        "patches", "model" or "codes".
+        "patches", "model", "codes" or "texture".
     sizes
         Size of each dimension.
     chunks

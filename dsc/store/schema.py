@@ -139,13 +139,45 @@ _CODES = (
     ),
 )
 
+_TEXTURE = (
+    Variable("atoms", ("label", "atom", "coord"), "float32", "atoms of each class, unit norm"),
+    Variable(
+        "atoms_pixels",
+        ("label", "atom", "y", "x"),
+        "float32",
+        "atoms of each class as pictures, NaN off the disk",
+    ),
+    Variable(
+        "history",
+        ("label", "iteration"),
+        "float64",
+        "mean squared error per pixel of the disk before each iteration, and at the end",
+    ),
+    Variable("count", ("label", "atom"), "int64", "uses of each atom in the last pass"),
+    *_basis(required=True),
+    Variable("mask", ("y", "x"), "bool", "True inside the disk"),
+    Variable(
+        "histogram",
+        ("image", "label"),
+        "int64",
+        "patches of each training picture that the dictionary of a class codes best",
+        required=False,
+    ),
+    Variable("image_label", ("image",), "int32", "class of each training picture", "", False),
+)
+
 PICTURES = Variable(
     "pictures", ("image", "y", "x"), "float32", "consecutive pictures of one size, grey values"
 )
 
 SCHEMAS: dict[str, dict[str, Variable]] = {
     kind: {variable.name: variable for variable in variables}
-    for kind, variables in (("patches", _PATCHES), ("model", _MODEL), ("codes", _CODES))
+    for kind, variables in (
+        ("patches", _PATCHES),
+        ("model", _MODEL),
+        ("codes", _CODES),
+        ("texture", _TEXTURE),
+    )
 }
 
 

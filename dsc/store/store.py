@@ -33,7 +33,7 @@ class Store:
     url
         Where it is: an absolute path, or a URL that fsspec knows.
     kind
-        "patches", "model" or "codes".
+        "patches", "model", "codes" or "texture".
     token
         Tells this store from others that were or will be at the same place.
     writable

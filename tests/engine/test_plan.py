@@ -12,6 +12,8 @@ from dsc.engine.plan import (
 )
 from dsc.errors import DscError
 
+WORTH = 320
+
 PROBLEMS = {
     "n_patches": st.integers(1, 50_000_000),
     "n_coords": st.integers(5, 2600),
@@ -21,7 +23,7 @@ PROBLEMS = {
 
 def plan_of(n_patches, n_coords, n_threads, memory=10**12, statistics_bytes=1000):
     resources = Resources(n_threads, memory)
-    return make_plan(n_patches, n_coords, n_coords, statistics_bytes, resources)
+    return make_plan(n_patches, n_coords, n_coords, statistics_bytes, WORTH, resources)
 
 
 @given(**PROBLEMS)
@@ -45,8 +47,16 @@ def test_plan__graph_has_at_most_sixteen_tasks_per_thread(n_patches, n_coords, n
 @given(**PROBLEMS, memory=st.integers(10**6, 10**12))
 def test_plan__leaves_depend_on_the_problem_alone(n_patches, n_coords, n_threads, memory):
     assert plan_of(n_patches, n_coords, n_threads, memory).leaf_size == leaf_size(
-        n_patches, n_coords
+        n_patches, n_coords, WORTH
     )
+
+
+@given(n_patches=st.integers(1, 10**7), n_coords=st.integers(5, 500), worth=st.integers(1, 10**5))
+def test_leaf_size__is_worth_merging_where_that_leaves_several(n_patches, n_coords, worth):
+    size = leaf_size(n_patches, n_coords, worth)
+    assert size & (size - 1) == 0
+    assert size >= worth or -(-n_patches // size) <= 8
+    assert size == 256 or n_patches > 4 * size
 
 
 def test_plan__refuses_a_task_that_does_not_fit_and_names_the_cause():

@@ -17,6 +17,7 @@ import pytest
 from dsc.store import SCHEMAS, create
 
 SIZES = {"patch": 10, "slot": 2, "atom": 3, "coord": 4, "pixel": 5, "y": 3, "x": 3, "iteration": 2}
+SIZES |= {"label": 2, "image": 6}
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Classes of textures that may appear in any orientation."""

@@ -1,0 +1,272 @@
+"""`dsc texture`: parse, call one library function, print."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dsc import console
+from dsc.errors import DscError
+from dsc.texture.config import TextureConfig
+from dsc.texture.inputs import Labelled, read_inputs
+from dsc.texture.suite import is_suite
+
+LINE_EVERY = 20  # seconds between two lines of a log while pictures are labelled
+
+Command = Callable[..., Any]
+
+
+@click.group()
+def texture() -> None:
+    """Tell textures apart: a dictionary per class, labelled patches, nearest neighbours."""
+
+
+def data_options(command: Command) -> Command:
+    """Which part of the data: `--problem`, `--classes`."""
+    command = click.option(
+        "--classes", multiple=True, metavar="NAME", help="Only this class; may be repeated."
+    )(command)
+    return click.option(
+        "--problem", default="000", show_default=True, help="Which problem of an Outex suite."
+    )(command)
+
+
+def run_options(command: Command) -> Command:
+    """`--out`, `--resume`."""
+    command = click.option("--resume", is_flag=True, help="Continue what is unfinished in RUN.")(
+        command
+    )
+    return click.option("--out", "-o", required=True, help="Run folder to make.", metavar="RUN")(
+        command
+    )
+
+
+@texture.command()
+@click.argument("pictures")
+@run_options
+@console.options_of(TextureConfig)
+@data_options
+@console.engine_options
+@console.config_option
+@console.json_option
+def fit(
+    pictures: str,
+    out: str,
+    resume: bool,
+    problem: str,
+    classes: tuple[str, ...],
+    scheduler: str,
+    n_workers: int | None,
+    memory_limit: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Learn to tell the classes of PICTURES apart: one folder per class, or an Outex suite."""
+    from dsc.texture.fit import fit_texture
+
+    begin = time.perf_counter()
+    config = TextureConfig.from_options(options)
+    data = read_inputs(pictures, problem=problem, classes=classes)
+    with _resumable(out):
+        model = fit_texture(
+            data,
+            config,
+            run=out,
+            resume=resume,
+            options=_named(pictures, problem, classes),
+            scheduler=scheduler,
+            n_workers=n_workers,
+            memory_limit=memory_limit,
+            progress=TextureProgress(),
+        )
+    summary = {
+        "n_pictures": len(data),
+        "classes": list(model.label_names),
+        "mse": float(model.history[:, -1].mean()),
+        "atoms_sha256": model.sha256,
+        "seconds": time.perf_counter() - begin,
+        "out": out,
+    }
+    if as_json:
+        console.print_json(summary)
+    else:
+        console.say(f"{len(model.label_names)} classes from {len(data)} pictures in {out}")
+        console.say(f"next: dsc texture predict {out} PICTURES...")
+
+
+@texture.command()
+@click.argument("model", metavar="RUN_OR_MODEL")
+@click.argument("pictures", nargs=-1, required=True)
+@click.option("--maps", metavar="FOLDER", help="Write the class map of every picture as PNG there.")
+@console.engine_options
+@console.json_option
+def predict(
+    model: str,
+    pictures: tuple[str, ...],
+    maps: str | None,
+    scheduler: str,
+    n_workers: int | None,
+    memory_limit: str | None,
+    as_json: bool,
+) -> None:
+    """Say which class each of PICTURES (files, folders, globs) belongs to."""
+    from dsc.engine import open_engine
+    from dsc.patches import open_pictures
+    from dsc.texture.features import count_labels, histograms
+    from dsc.texture.maps import write_maps
+    from dsc.texture.model import TextureModel
+
+    begin = time.perf_counter()
+    learned = TextureModel.load(model)
+    found = open_pictures(list(pictures))
+    if maps is not None:
+        write_maps(learned, found, Path(maps))
+    with open_engine(scheduler, n_workers, memory_limit) as engine:
+        features = count_labels(found, learned.labeller, engine, progress=TextureProgress())
+    names = [picture.name for picture in found]
+    predicted, distances, neighbour = learned.classify(histograms(features, names))
+    rows = [
+        {
+            "picture": name,
+            "label": learned.label_names[p],
+            "distance": float(row[p]),
+            "nearest": learned.picture_names[n],
+        }
+        for name, p, row, n in zip(names, predicted, distances, neighbour, strict=True)
+    ]
+    if as_json:
+        seconds = time.perf_counter() - begin
+        console.print_json({"predictions": rows, "n_pictures": len(rows), "seconds": seconds})
+        return
+    width = max(len(name) for name in names)
+    for row in rows:
+        console.say(f"{row['picture']:<{width}}  {row['label']}  (χ² {row['distance']:.4f})")
+
+
+@texture.command()
+@click.argument("pictures")
+@run_options
+@click.option(
+    "--test", metavar="FOLDER", help="Test pictures, one folder per class; a suite has its own."
+)
+@click.option("--lbp/--no-lbp", default=True, show_default=True, help="Compare with LBP.")
+@click.option(
+    "--compare",
+    multiple=True,
+    metavar="RUN",
+    help="Another evaluation of the same data, for the table of methods; may be repeated.",
+)
+@console.options_of(TextureConfig)
+@data_options
+@console.engine_options
+@console.config_option
+@console.json_option
+def evaluate(
+    pictures: str,
+    out: str,
+    resume: bool,
+    test: str | None,
+    lbp: bool,
+    compare: tuple[str, ...],
+    problem: str,
+    classes: tuple[str, ...],
+    scheduler: str,
+    n_workers: int | None,
+    memory_limit: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Learn from the training pictures of PICTURES, classify its test pictures, and report."""
+    from dsc.texture.evaluate import evaluate_texture
+
+    config = TextureConfig.from_options(options)
+    data = read_inputs(pictures, problem=problem, classes=classes)
+    with _resumable(out):
+        facts = evaluate_texture(
+            data,
+            _test_data(pictures, test, problem, classes),
+            config,
+            out,
+            name=Path(pictures).resolve().name,
+            resume=resume,
+            options={**_named(pictures, problem, classes), "test": test, "lbp": lbp},
+            lbp=lbp,
+            compare=compare,
+            scheduler=scheduler,
+            n_workers=n_workers,
+            memory_limit=memory_limit,
+            progress=TextureProgress(),
+        )
+    if as_json:
+        keys = ("accuracy", "accuracy_by_angle", "n_test", "n_train", "patches_per_second")
+        more = ("pruned", "atoms_sha256", "confused_pairs", "methods")
+        summary = {key: facts[key] for key in (*keys, *more)}
+        console.print_json({**summary, "seconds": facts["seconds"]["total"], "out": out})
+        return
+    right = round(facts["accuracy"] * facts["n_test"])
+    console.say(f"accuracy {facts['accuracy']:.4f} ({right:,} of {facts['n_test']:,} pictures)")
+    for row in facts["accuracy_by_angle"]:
+        console.say(f"  {row['angle']:>5g}°  {row['accuracy']:.4f}")
+    for row in facts["methods"][1:]:
+        console.say(f"  {row['accuracy']:.4f}  {row['method']}, {row['setting']} ({row['source']})")
+    pruned = "" if facts["pruned"] is None else f", {100 * facts['pruned']:.1f} % of pairs pruned"
+    console.say(
+        f"{facts['seconds']['total']:.0f} s, {facts['patches_per_second']:,.0f} patches/s labelled"
+        f"{pruned}; see {out}/report/index.html"
+    )
+
+
+def _test_data(pictures: str, test: str | None, problem: str, classes: tuple[str, ...]) -> Labelled:
+    if test is not None:
+        return read_inputs(test, problem=problem, classes=classes, part="test")
+    if not is_suite(pictures):
+        raise DscError(
+            f"{pictures}: is no suite with test pictures of its own: give them by --test FOLDER"
+        )
+    return read_inputs(pictures, problem=problem, classes=classes, part="test")
+
+
+def _named(pictures: str, problem: str, classes: tuple[str, ...]) -> dict[str, Any]:
+    """What run.toml says of the data, so that it repeats the run."""
+    return {"pictures": str(Path(pictures).resolve()), "problem": problem, "classes": list(classes)}
+
+
+@contextmanager
+def _resumable(out: str) -> Iterator[None]:
+    """Turn Ctrl-C into a message that says how to continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        text = f"\ninterrupted: repeat the command with --resume to continue {out}"
+        click.echo(text, err=True)
+        raise SystemExit(1) from None
+
+
+class TextureProgress:
+    """Reports iterations, then labelled pictures, on stderr."""
+
+    def __init__(self) -> None:
+        self.iterations = console.IterationProgress()
+        self.last_line = -float("inf")
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        """Show one event of `fit_texture` or `count_labels`."""
+        if "iteration" in event:
+            self.iterations(event)
+            return
+        finished = event["done"] == event["total"]
+        if not self.iterations.terminal:
+            if not finished and event["seconds"] - self.last_line < LINE_EVERY:
+                return
+            self.last_line = -float("inf") if finished else event["seconds"]
+        console.show_progress(
+            event["done"] / event["total"],
+            f"labelled {event['done']:,} of {event['total']:,} pictures: "
+            f"{event['patches_per_second']:,.0f} patches/s, {event['seconds_left']:.0f} s left",
+            finished,
+        )

@@ -1,0 +1,83 @@
+"""How textures are told apart: the options of `TextureClassifier` and of `dsc texture`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dsc.basis.grid import check_diameter
+from dsc.errors import DscError
+from dsc.learning import LearnConfig
+from dsc.learning.statistics import UPDATES
+from dsc.options import Options, option
+from dsc.patches import PatchConfig
+
+METHODS = ("rotational", "augmented", "standard")
+TURNS = tuple(6.0 * step for step in range(60))  # degrees: what augmentation turns patches by
+
+
+@dataclass(frozen=True)
+class TextureConfig(Options):
+    """Options of a texture classifier.
+
+    Attributes are documented by their `help` metadata, which the command line shows too.
+    """
+
+    n_atoms: int = option(100, "Atoms in the dictionary of each class.")
+    diameter: int = option(15, "Pixels across a patch, a disk.")
+    sparsity: int = option(1, "Atoms per patch, at most.")
+    method: str = option(
+        "rotational",
+        "rotational: atoms appear at any angle; standard: they do not turn; augmented: standard, "
+        "learned from patches turned at random.",
+        METHODS,
+    )
+    patches_per_image: int = option(4000, "Random patches of every training picture to learn from.")
+    stride: int = option(1, "Pixels between the patches that are labelled.")
+    n_angles: int | None = option(
+        None, "Size of the angle grid; by default 60, or 1 where atoms do not turn."
+    )
+    n_iterations: int = option(10, "Passes over the training patches.")
+    update: str = option("ksvd", "How atoms are updated.", tuple(UPDATES))
+    seed: int = option(0, "Seed of everything random.")
+
+    def __post_init__(self) -> None:
+        self._make_plain()
+        problems = self._count_problems(
+            {"patches_per_image": 1, "stride": 1, "n_atoms": 1, "sparsity": 1, "n_iterations": 0}
+        )
+        problems += self._count_problems({"seed": 0}) + self._choice_problems()
+        try:
+            check_diameter(self.diameter)
+        except DscError as error:
+            problems.append(str(error))
+        if problems:
+            raise DscError("\n".join(problems))
+
+    @property
+    def basis(self) -> str:
+        """The basis of the dictionaries."""
+        return "disk" if self.method == "rotational" else "pixels"
+
+    @property
+    def learning(self) -> LearnConfig:
+        """How the dictionary of a class is learned."""
+        return LearnConfig(
+            n_atoms=self.n_atoms,
+            sparsity=self.sparsity,
+            n_angles=self.n_angles,
+            n_iterations=self.n_iterations,
+            basis=self.basis,
+            update=self.update,
+            seed=self.seed,
+        )
+
+    @property
+    def patches(self) -> PatchConfig:
+        """The patches that a dictionary is learned from: their means are removed."""
+        return PatchConfig(
+            diameter=self.diameter,
+            center=True,
+            per_image=self.patches_per_image,
+            rotate=TURNS if self.method == "augmented" else (),
+            seed=self.seed,
+        )

@@ -1,0 +1,228 @@
+"""Histograms of pictures, picture by picture, with a log by which an interrupted run continues."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.engine import Engine, part_tasks
+from dsc.errors import DscError
+from dsc.patches import Picture
+from dsc.store.foreign import Plane
+from dsc.texture.labelling import NONE, ROWS, Labeller
+
+TASKS = 12  # per thread, in a round: after each the log is written
+MOST_LISTED = 20  # pictures named in an error
+
+Counts = NDArray[np.int64]
+Progress = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What was counted in a picture: patches of every class, patches in all, pairs evaluated."""
+
+    counts: tuple[int, ...]
+    n_patches: int
+    evaluated: int
+
+
+@dataclass(frozen=True)
+class FeatureLog:
+    """A JSON-lines file of finished pictures: a header that names the model, then a line each.
+
+    Attributes
+    ----------
+    path
+        The file; made if it is not there.
+    model
+        What the counts depend on besides the picture; a log of another model is refused.
+    """
+
+    path: Path
+    model: dict[str, Any]
+
+    def read(self) -> dict[str, Feature]:
+        """Finished pictures by their hashes; a line that a kill has cut does not count."""
+        if not self.path.is_file():
+            return {}
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        records = [record for line in lines if (record := _parse(line)) is not None]
+        if not records:
+            return {}
+        header = records[0].get("model")
+        if header != self.model:
+            raise DscError(
+                f"{self.path}: found features of another model ({header}), need those of "
+                f"{self.model}: choose another file, or remove it"
+            )
+        return {
+            record["picture"]: Feature(
+                tuple(record["counts"]), record["n_patches"], record["evaluated"]
+            )
+            for record in records[1:]
+        }
+
+    def append(self, features: dict[str, Feature]) -> None:
+        """Add finished pictures."""
+        new = not self.path.is_file() or self.path.stat().st_size == 0
+        lines = [json.dumps({"model": self.model})] if new else []
+        lines += [
+            json.dumps(
+                {
+                    "picture": name,
+                    "counts": feature.counts,
+                    "n_patches": feature.n_patches,
+                    "evaluated": feature.evaluated,
+                }
+            )
+            for name, feature in features.items()
+        ]
+        with self.path.open("a+b") as file:
+            cut = file.tell() > 0 and not self.path.read_bytes().endswith(b"\n")
+            file.write(("\n" * cut + "\n".join(lines) + "\n").encode())
+
+
+def _parse(line: str) -> dict[str, Any] | None:
+    try:
+        record: dict[str, Any] = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    return record
+
+
+def count_labels(
+    pictures: Sequence[Picture],
+    labeller: Labeller,
+    engine: Engine,
+    log: FeatureLog | None = None,
+    progress: Progress | None = None,
+) -> list[Feature]:
+    """Label all patches of pictures and count the labels of each: nothing else is kept.
+
+    Pictures that are in the log are not looked at again.
+    """
+    check_pictures(pictures, labeller.basis.diameter)
+    names = [picture_hash(p) if log else str(i) for i, p in enumerate(pictures)]
+    done = log.read() if log else {}
+    todo = {name: p for name, p in zip(names, pictures, strict=True) if name not in done}
+    began, n_patches, n_done = time.perf_counter(), 0, len(pictures) - len(todo)
+    for batch in _rounds(todo, labeller, engine.resources.n_threads):
+        parts = [tuple(part.values()) for part in batch]
+        results = engine.compute(part_tasks(label_part, parts, labeller=labeller))
+        found = {
+            name: feature
+            for part, features in zip(batch, results, strict=True)
+            for name, feature in zip(part, features, strict=True)
+        }
+        if log:
+            log.append(found)
+        done |= found
+        n_done += len(found)
+        n_patches += sum(feature.n_patches for feature in found.values())
+        seconds = time.perf_counter() - began
+        if progress is not None:
+            progress(
+                {
+                    "done": n_done,
+                    "total": len(pictures),
+                    "patches_per_second": n_patches / seconds,
+                    "seconds": seconds,
+                    "seconds_left": seconds * (len(pictures) - n_done)
+                    / max(1, n_done - (len(pictures) - len(todo))),
+                }
+            )  # fmt: skip
+    return [done[name] for name in names]
+
+
+def label_part(pictures: tuple[Picture, ...], *, labeller: Labeller) -> list[Feature]:
+    """The features of a task's pictures."""
+    features = []
+    for picture in pictures:
+        labels, evaluated = labeller.label_picture(picture)
+        counts = np.bincount(labels[labels != NONE], minlength=len(labeller.atoms))
+        features.append(Feature(tuple(counts.tolist()), labels.size, evaluated))
+    return features
+
+
+def _rounds(
+    todo: dict[str, Picture], labeller: Labeller, n_threads: int
+) -> Iterator[list[dict[str, Picture]]]:
+    """Some tasks for every thread at a time, each of some pictures with enough patches."""
+    batch: list[dict[str, Picture]] = []
+    part: dict[str, Picture] = {}
+    n_patches = 0
+    for name, picture in todo.items():
+        part[name] = picture
+        n_patches += int(np.prod(labeller.grid(picture.shape)))
+        if n_patches >= ROWS // 2:
+            batch.append(part)
+            part, n_patches = {}, 0
+        if len(batch) >= TASKS * n_threads:
+            yield batch
+            batch = []
+    if part:
+        batch.append(part)
+    if batch:
+        yield batch
+
+
+def check_pictures(pictures: Sequence[Picture], diameter: int) -> None:
+    """Refuse pictures that are smaller than a patch, all of them at once."""
+    small = [
+        f"{picture.name}: found {picture.shape[0]} × {picture.shape[1]} pixels, need at least "
+        f"{diameter} × {diameter}, the diameter of a patch"
+        for picture in pictures
+        if min(picture.shape) < diameter
+    ]
+    raise_listed("pictures", small)
+
+
+def raise_listed(what: str, problems: list[str]) -> None:
+    """One error for all problems; of very many, the first ones and how many more."""
+    if problems:
+        more = len(problems) - MOST_LISTED
+        lines = problems[:MOST_LISTED] + [f"and {more} more"] * (more > 0)
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise DscError(f"{what}: {count}\n" + "\n".join(f"  {line}" for line in lines))
+
+
+def histograms(features: Sequence[Feature], names: Sequence[str]) -> NDArray[np.float64]:
+    """(picture, label) the share of each class among the labelled patches of a picture."""
+    counts = np.array([feature.counts for feature in features], np.float64)
+    totals = counts.sum(axis=1, keepdims=True)
+    raise_listed(
+        "pictures",
+        [
+            f"{name}: found nothing but constant patches, need a picture with some texture"
+            for name, total in zip(names, totals[:, 0], strict=True)
+            if total == 0
+        ],
+    )
+    return np.asarray(counts / totals)
+
+
+def picture_hash(picture: Picture) -> str:
+    """SHA-256 of what a picture is read from: the bytes of its file, or its pixels."""
+    source = picture.source
+    if isinstance(source, Plane):
+        total = hashlib.sha256(repr(picture.shape).encode())
+        height, width = picture.shape
+        for y in range(0, height, picture.tile[0]):
+            rows = picture.read(y, min(y + picture.tile[0], height), 0, width)
+            total.update(np.ascontiguousarray(rows).data)
+    elif isinstance(source, np.ndarray):
+        total = hashlib.sha256(repr((source.shape, source.dtype.str)).encode())
+        total.update(np.ascontiguousarray(source).data)
+    else:
+        path, page = source
+        total = hashlib.sha256(f"page {page}:".encode() + path.read_bytes())
+    return total.hexdigest()

@@ -1,0 +1,243 @@
+"""Fitting: patches of every class, all dictionaries in one graph per iteration, histograms."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dsc.basis import SteerableBasis
+from dsc.engine import Engine, open_engine
+from dsc.engine.numerics import numerics_fingerprint
+from dsc.learning.loop import Problem, State, learn_problems, plan_problems
+from dsc.model.learn import make_problem, start_atoms
+from dsc.model.runs import KEEP, RunFolder, check_identity
+from dsc.patches import Picture, StoredPatches, extract_patches
+from dsc.store import is_finished
+from dsc.texture.config import TextureConfig
+from dsc.texture.features import FeatureLog, check_pictures, count_labels, histograms
+from dsc.texture.inputs import Labelled, check_classes
+from dsc.texture.labelling import Labeller
+from dsc.texture.model import TextureModel, identity_of, load_texture, save_texture
+
+Progress = Callable[[dict[str, Any]], None]
+
+
+def _silent(_: dict[str, Any]) -> None:
+    pass
+
+
+def fit_texture(
+    data: Labelled,
+    config: TextureConfig,
+    *,
+    run: str | Path | None = None,
+    resume: bool = False,
+    options: dict[str, Any] | None = None,
+    scheduler: Any = "threads",
+    n_workers: int | None = None,
+    memory_limit: str | int | None = None,
+    progress: Progress = _silent,
+) -> TextureModel:
+    """Learn a dictionary for every class, and label the patches of the training pictures.
+
+    Parameters
+    ----------
+    data
+        Training pictures with their classes.
+    config
+        The options.
+    run
+        A folder for checkpoints, the log and the model; None keeps nothing on disk. With a cluster
+        on other machines it must be on a file system that they share.
+    resume
+        Continue what is in that folder; a finished model of the same problem is returned.
+    options
+        What stands in run.toml besides the options of the model.
+    scheduler, n_workers, memory_limit
+        Where to run, as in `dsc.learn`. The result has the same bits on all.
+    progress
+        Called with a dict after every iteration and every round of labelled pictures.
+    """
+    label_names = check_classes(data)
+    check_pictures(data.pictures, config.diameter)
+    with open_engine(scheduler, n_workers, memory_limit) as engine, _folder(run, resume) as folder:
+        sources = extract_classes(data, label_names, config, folder.path / "patches")
+        problems = [make_problem(source, config.learning) for source in sources]
+        plan = plan_problems(problems, engine)[0]  # refuses before anything is learned
+        identity = identity_of(
+            config,
+            label_names,
+            {name: s.fingerprint for name, s in zip(label_names, sources, strict=True)},
+            numerics_fingerprint(),
+        )
+        if folder.finished:
+            model = TextureModel.load(folder.model)
+            check_identity(str(folder.path), _found(model), identity)
+            shutil.rmtree(folder.path / "patches")
+            return model
+        folder.write_options({**(options or {}), **identity["config"]})
+        folder.log("start", plan=plan.summary(), **identity)
+        states, basis = learn_classes(problems, identity, folder, engine, progress)
+        model = _model(data, label_names, config, identity, states, basis, engine, folder, progress)
+        model.save(folder.model)
+        folder.log("end", atoms_sha256=model.sha256)
+        shutil.rmtree(folder.path / "patches")
+        return model
+
+
+def _found(model: TextureModel) -> dict[str, Any]:
+    return identity_of(model.config, model.label_names, model.patches, model.numerics)
+
+
+@contextmanager
+def _folder(run: str | Path | None, resume: bool) -> Iterator[RunFolder]:
+    """The run folder, or one that is gone at the end."""
+    if run is not None:
+        folder = RunFolder(Path(run))
+        folder.begin(resume)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as path:
+        folder = RunFolder(Path(path) / "run")
+        folder.begin(resume=False)
+        yield folder
+
+
+def extract_classes(
+    data: Labelled, label_names: Sequence[str], config: TextureConfig, folder: Path
+) -> list[StoredPatches]:
+    """The training patches of every class, each in a patch set of its own."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    members: dict[str, list[Picture]] = {name: [] for name in label_names}
+    for picture, label in zip(data.pictures, data.labels, strict=True):
+        members[str(label)].append(picture)
+    return [
+        extract_patches(members[name], str(folder / f"{number:05d}.zarr"), config.patches)
+        for number, name in enumerate(label_names)
+    ]
+
+
+def learn_classes(
+    problems: list[Problem],
+    identity: dict[str, Any],
+    folder: RunFolder,
+    engine: Engine,
+    progress: Progress,
+) -> tuple[list[State], SteerableBasis]:
+    """Learn the dictionaries of all classes, from the last checkpoint if there is one."""
+    last = _last_checkpoint(folder, identity)
+    if last is None:
+        basis = problems[0].basis
+        states = [State(0, start_atoms(problem)) for problem in problems]
+    else:
+        states, basis = last
+    problems = [Problem(problem.source, basis, problem.config) for problem in problems]
+    n_patches = sum(problem.source.n_patches for problem in problems)
+    began = time.perf_counter()
+
+    def on_iteration(current: list[State]) -> None:
+        nonlocal began
+        seconds, began = time.perf_counter() - began, time.perf_counter()
+        if not current[0].finished:
+            _save_checkpoint(folder, current, basis, identity)
+        event = {
+            "iteration": current[0].iteration,
+            "n_iterations": problems[0].config.n_iterations,
+            "finished": current[0].finished,
+            "mse": float(np.mean([state.history[-1] for state in current])),
+            "seconds": seconds,
+            "patches_per_second": n_patches / seconds,
+        }
+        folder.log("iteration", **event)
+        progress(event)
+
+    return learn_problems(problems, states, engine, on_iteration), basis
+
+
+def _save_checkpoint(
+    folder: RunFolder, states: list[State], basis: SteerableBasis, identity: dict[str, Any]
+) -> None:
+    path = folder.path / "checkpoints" / f"{states[0].iteration:06d}.zarr"
+    about = {
+        "identity": identity,
+        "iteration": states[0].iteration,
+        "rest": [state.rest for state in states],
+    }
+    save_texture(path, basis, _arrays(states), about)
+    for old in sorted(path.parent.glob("*.zarr"))[:-KEEP]:
+        shutil.rmtree(old)
+
+
+def _last_checkpoint(
+    folder: RunFolder, identity: dict[str, Any]
+) -> tuple[list[State], SteerableBasis] | None:
+    for path in sorted((folder.path / "checkpoints").glob("*.zarr"), reverse=True):
+        if not is_finished(path):
+            continue
+        arrays, attributes, basis = load_texture(path)
+        check_identity(str(folder.path), attributes["identity"], identity)
+        states = [
+            State(
+                iteration=int(attributes["iteration"]),
+                atoms=atoms,
+                history=tuple(history.tolist()),
+                count=count,
+                rest=float(rest),
+            )
+            for atoms, history, count, rest in zip(
+                arrays["atoms"], arrays["history"], arrays["count"], attributes["rest"], strict=True
+            )
+        ]
+        return states, basis
+    return None
+
+
+def _arrays(states: list[State]) -> dict[str, Any]:
+    return {
+        "atoms": np.stack([state.atoms for state in states]),
+        "history": np.array([state.history for state in states]),
+        "count": np.stack([state.count for state in states if state.count is not None]),
+    }
+
+
+def _model(
+    data: Labelled,
+    label_names: tuple[str, ...],
+    config: TextureConfig,
+    identity: dict[str, Any],
+    states: list[State],
+    basis: SteerableBasis,
+    engine: Engine,
+    folder: RunFolder,
+    progress: Progress,
+) -> TextureModel:
+    """Label the training pictures with the learned dictionaries."""
+    arrays = _arrays(states)
+    n_angles = config.learning.resolve(basis)
+    labeller = Labeller(arrays["atoms"], basis, config.sparsity, n_angles, config.stride)
+    log = FeatureLog(folder.path / "features.jsonl", labeller.identity)
+    names = tuple(picture.name for picture in data.pictures)
+    features = count_labels(data.pictures, labeller, engine, log, progress)
+    histograms(features, names)  # refuses pictures without texture
+    places = {name: number for number, name in enumerate(label_names)}
+    return TextureModel(
+        atoms=arrays["atoms"],
+        basis=basis,
+        config=config,
+        label_names=label_names,
+        history=arrays["history"],
+        count=arrays["count"],
+        patches=identity["patches"],
+        numerics=identity["numerics"],
+        counts=np.array([feature.counts for feature in features], np.int64),
+        image_label=np.array([places[str(label)] for label in data.labels], np.int64),
+        picture_names=names,
+    )

@@ -1,0 +1,137 @@
+"""Labels of patches: the class whose dictionary codes a patch best."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.basis import SteerableBasis
+from dsc.basis.rows import bad_values
+from dsc.patches import Picture
+from dsc.patches import kernels as patch_kernels
+from dsc.patches.cut import disk_pixels
+from dsc.pursuit import encode
+from dsc.pursuit.tables import packed_order, search_tables
+from dsc.texture import kernels
+
+NONE = -1  # the label of a patch without anything to code
+ROWS = 16384  # patches cut and labelled at a time
+
+Floats = NDArray[np.float32]
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Labeller:
+    """Dictionaries of classes that compete for patches.
+
+    Attributes
+    ----------
+    atoms
+        (label, atom, coord) unit norm.
+    basis
+        Their basis.
+    sparsity, n_angles
+        How patches are coded.
+    stride
+        Pixels between the patches of a picture.
+    """
+
+    atoms: Floats
+    basis: SteerableBasis
+    sparsity: int
+    n_angles: int
+    stride: int
+
+    @property
+    def identity(self) -> dict[str, str | int]:
+        """What labels depend on besides the picture."""
+        code = hashlib.sha256(np.ascontiguousarray(self.atoms, "<f4").tobytes())
+        return {
+            "atoms_sha256": code.hexdigest(),
+            "sparsity": self.sparsity,
+            "n_angles": self.n_angles,
+            "stride": self.stride,
+        }
+
+    def label(self, coords: Floats) -> tuple[Labels, int]:
+        """The best class of every row, ties to the lowest, and how many pairs were evaluated.
+
+        `NONE` for a patch of zeros. The number counts the (atom, patch) pairs, of all classes, for
+        which angles had to be tried; without pruning (sparsity above one) it is that of all pairs
+        and steps.
+        """
+        if self.sparsity == 1:
+            return self._label_by_score(coords)
+        errors = np.stack(
+            [
+                encode(coords, atoms, self.basis, self.sparsity, self.n_angles).error
+                for atoms in self.atoms
+            ]
+        )
+        labels = errors.argmin(axis=0)
+        labels[~coords.any(axis=1)] = NONE
+        return labels, len(coords) * self.atoms.shape[0] * self.atoms.shape[1] * self.sparsity
+
+    def _label_by_score(self, coords: Floats) -> tuple[Labels, int]:
+        n_labels, n_atoms, n_coords = self.atoms.shape
+        flat = self.atoms.reshape(-1, n_coords)
+        best = np.empty(len(coords), np.int64)
+        bad, evaluated = kernels.best_atoms(
+            coords,
+            n_labels * n_atoms,
+            packed_order(self.basis),
+            *search_tables(flat, self.basis, self.n_angles),
+            best,
+        )
+        if bad >= 0:
+            raise bad_values(coords, "patches")
+        return np.where(best < 0, NONE, best // n_atoms), int(evaluated)
+
+    def label_picture(self, picture: Picture) -> tuple[Labels, int]:
+        """The labels of all windows of a picture (y, x), and how many pairs were evaluated."""
+        n_y, n_x = self.grid(picture.shape)
+        labels = np.empty((n_y, n_x), np.int64)
+        evaluated = 0
+        for rows, columns in _pieces(n_y, n_x):
+            found, count = self.label(self._coords(picture, rows, columns))
+            labels[rows, columns] = found.reshape(labels[rows, columns].shape)
+            evaluated += count
+        return labels, evaluated
+
+    def grid(self, shape: tuple[int, int]) -> tuple[int, int]:
+        """How many windows a picture has along y and x."""
+        n_y, n_x = ((size - self.basis.diameter) // self.stride + 1 for size in shape)
+        return n_y, n_x
+
+    def _coords(self, picture: Picture, rows: slice, columns: slice) -> Floats:
+        """Coordinates of windows of a picture, means removed; each row by itself."""
+        side = self.basis.diameter
+        (y0, y1), (x0, x1) = (
+            (part.start * self.stride, (part.stop - 1) * self.stride + side)
+            for part in (rows, columns)
+        )
+        pixels = picture.read(y0, y1, x0, x1)
+        width = x1 - x0
+        y, x = np.mgrid[0 : y1 - y0 - side + 1 : self.stride, 0 : width - side + 1 : self.stride]
+        start = np.ascontiguousarray((y * width + x).ravel(), np.int64)
+        dy, dx = disk_pixels(side).T
+        disks = np.empty((start.size, len(dy)), np.float32)
+        patch_kernels.cut(
+            np.ascontiguousarray(pixels).reshape(-1), start, np.arange(start.size), dy * width + dx,
+            True, False, disks,
+        )  # fmt: skip
+        return self.basis.project(disks)
+
+
+def _pieces(n_y: int, n_x: int) -> Iterator[tuple[slice, slice]]:
+    """Rows and columns of windows, at most about `ROWS` at a time."""
+    n_columns = min(n_x, ROWS)
+    n_rows = max(1, ROWS // n_columns)
+    for y in range(0, n_y, n_rows):
+        for x in range(0, n_x, n_columns):
+            yield slice(y, min(y + n_rows, n_y)), slice(x, min(x + n_columns, n_x))

@@ -1,0 +1,47 @@
+"""Local binary patterns: the rotation-invariant texture feature that dictionaries compete with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from skimage.feature import local_binary_pattern
+
+from dsc.errors import DscError
+
+SCALES = ((8, 1), (16, 2), (24, 3))  # (points, radius in pixels) of the circles
+N_BINS = sum(n_points + 2 for n_points, _ in SCALES)
+
+
+def lbp_histogram(grey: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Histograms of the rotation-invariant uniform patterns of a picture, at all scales.
+
+    At each scale, uniform patterns are counted by their number of ones, the others together.
+
+    Parameters
+    ----------
+    grey
+        Grey values in [0, 1]: (y, x). They are rounded to the 256 levels of an 8-bit picture, so
+        that equal ones are equal.
+
+    Returns
+    -------
+    (bin,), with sum 1, one scale after the other with equal weight; at each scale, over the
+    pixels whose neighbourhood lies inside the picture.
+    """
+    side = 2 * max(radius for _, radius in SCALES) + 1
+    if grey.ndim != 2 or min(grey.shape) < side:
+        raise DscError(
+            f"picture: found shape {grey.shape}, need (y, x) of at least {side} × {side} pixels"
+        )
+    if not (grey.min() >= 0 and grey.max() <= 1):  # NaN is neither
+        raise DscError("picture: found grey values outside 0 to 1, or NaN: scale them")
+    levels = np.rint(255 * np.asarray(grey, np.float64)).astype(np.uint8)
+    return np.concatenate([_histogram(levels, *scale) for scale in SCALES]) / len(SCALES)
+
+
+def _histogram(levels: NDArray[np.uint8], n_points: int, radius: int) -> NDArray[np.float64]:
+    patterns = local_binary_pattern(levels, n_points, radius, method="uniform")
+    inside = patterns[radius:-radius, radius:-radius].astype(np.int64)
+    return np.asarray(np.bincount(inside.ravel(), minlength=n_points + 2) / inside.size)

@@ -1,0 +1,204 @@
+"""Histograms, told apart by their nearest neighbour in the chi-square distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsc.errors import DscError
+
+_PIECE = 1 << 17  # distances at a time: few megabytes
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """How well some of the training pictures tell the others apart.
+
+    Attributes
+    ----------
+    accuracy
+        Fraction of the held-out pictures whose nearest neighbour has their label: (repeat,).
+    """
+
+    accuracy: Floats
+
+    @property
+    def mean(self) -> float:
+        """Mean over the repeats."""
+        return float(self.accuracy.mean())
+
+    @property
+    def std(self) -> float:
+        """Standard deviation over the repeats."""
+        return float(self.accuracy.std())
+
+
+def chi_square(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Distances Σ (a − b)² / (a + b) of all pairs of histograms, with 0/0 = 0.
+
+    Parameters
+    ----------
+    a, b
+        Histograms, not negative: (picture, bin).
+
+    Returns
+    -------
+    (picture of `a`, picture of `b`). A distance depends on its two histograms only, to the last
+    bit, and is the same if they change places.
+
+    Examples
+    --------
+    >>> chi_square([[0.5, 0.5, 0]], [[0.5, 0.5, 0], [0, 0, 1]])
+    array([[0., 2.]])
+    """
+    rows, columns = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    _check_histograms(a=rows, b=columns)
+    if rows.shape[1] != columns.shape[1]:
+        raise DscError(
+            f"histograms: found {rows.shape[1]} and {columns.shape[1]} bins, need as many in both"
+        )
+    distances = np.zeros((len(rows), len(columns)))
+    step = max(1, _PIECE // max(1, len(columns)))
+    for start in range(0, len(rows), step):
+        piece = distances[start : start + step]
+        for x, y in zip(rows[start : start + step].T, columns.T, strict=True):
+            difference = x[:, None] - y
+            total = x[:, None] + y
+            total[total == 0] = 1
+            piece += difference * (difference / total)  # the square may leave the range of floats
+    return distances
+
+
+def nearest(distances: ArrayLike, labels: ArrayLike, n_labels: int) -> tuple[Ints, Floats]:
+    """The label of the nearest training picture, and how far each class is.
+
+    Parameters
+    ----------
+    distances
+        (picture, training picture).
+    labels
+        Class of each training picture, from 0: (training picture,).
+    n_labels
+        Number of classes.
+
+    Returns
+    -------
+    The predicted labels (picture,), equal distances going to the first training picture; and the
+    smallest distance to each class (picture, label), infinite for one without training pictures.
+
+    Examples
+    --------
+    >>> nearest([[0.3, 0.1, 0.2]], [0, 1, 1], 3)
+    (array([1]), array([[0.3, 0.1, inf]]))
+    """
+    table = np.asarray(distances, np.float64)
+    known = _check_labels(labels)
+    problems = []
+    if table.ndim != 2 or table.shape[1] == 0:
+        problems.append(f"distances: found shape {table.shape}, need (picture, training picture)")
+    elif len(known) != table.shape[1]:
+        problems.append(f"labels: found {len(known)}, need one per column ({table.shape[1]})")
+    if np.isnan(table).any():
+        problems.append("distances: found NaN")
+    if len(known) and not known.max() < n_labels:
+        problems.append(f"labels: found {known.max()}, need less than n_labels ({n_labels})")
+    _raise(problems)
+    by_class = np.full((len(table), n_labels), np.inf)
+    for label in np.unique(known):
+        by_class[:, label] = table[:, known == label].min(axis=1)
+    return known[table.argmin(axis=1)], by_class
+
+
+def cross_validate(
+    histograms: ArrayLike,
+    labels: ArrayLike,
+    held_out: float = 0.88,
+    repeats: int = 100,
+    seed: int = 0,
+) -> CrossValidation:
+    """Hold out most of the training pictures at random and classify them by the others.
+
+    Parameters
+    ----------
+    histograms
+        Of the training pictures: (picture, bin).
+    labels
+        Their classes, from 0: (picture,).
+    held_out
+        Fraction of each class that is held out; at least one picture of a class stays.
+    repeats
+        How many times.
+    seed
+        Of the random choice.
+    """
+    table = np.asarray(histograms, np.float64)
+    _check_histograms(histograms=table)
+    known = _check_labels(labels)
+    problems = []
+    if len(known) != len(table):
+        problems.append(f"labels: found {len(known)}, need one per histogram ({len(table)})")
+    if not 0 < held_out < 1:
+        problems.append(f"held_out: found {held_out}, need a fraction between 0 and 1")
+    if not isinstance(repeats, Integral) or repeats < 1:
+        problems.append(f"repeats: found {repeats}, need a whole number, at least 1")
+    if not isinstance(seed, Integral) or seed < 0:
+        problems.append(f"seed: found {seed}, need a whole number, at least 0")
+    _raise(problems)
+    members = [np.flatnonzero(known == label) for label in np.unique(known)]
+    n_kept = [max(1, round(len(some) * (1 - held_out))) for some in members]
+    if sum(n_kept) == len(table):
+        raise DscError(
+            f"held_out: {held_out} of {len(table)} pictures in {len(members)} classes holds out "
+            "none, need a larger fraction, or more pictures per class"
+        )
+    distances = chi_square(table, table)
+    accuracy = [
+        _accuracy(distances, known, _kept(members, n_kept, np.random.default_rng([seed, repeat])))
+        for repeat in range(repeats)
+    ]
+    return CrossValidation(np.array(accuracy))
+
+
+def _kept(members: list[Ints], n_kept: list[int], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which pictures stay as neighbours."""
+    kept = np.zeros(sum(map(len, members)), bool)
+    for some, n in zip(members, n_kept, strict=True):
+        kept[rng.permutation(some)[:n]] = True
+    return kept
+
+
+def _accuracy(distances: Floats, labels: Ints, kept: NDArray[np.bool_]) -> float:
+    found = labels[kept][distances[np.ix_(~kept, kept)].argmin(axis=1)]
+    return float(np.mean(found == labels[~kept]))
+
+
+def _check_histograms(**tables: Floats) -> None:
+    problems = []
+    for name, table in tables.items():
+        if table.ndim != 2:
+            problems.append(f"{name}: found shape {table.shape}, need (picture, bin)")
+        elif not (np.isfinite(table).all() and (table >= 0).all()):
+            problems.append(f"{name}: found negative or infinite values or NaN, need histograms")
+    _raise(problems)
+
+
+def _check_labels(labels: ArrayLike) -> Ints:
+    found = np.asarray(labels)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise DscError(
+            f"labels: found {found.dtype} of shape {found.shape}, need whole numbers (picture,)"
+        )
+    if found.size and found.min() < 0:
+        raise DscError(f"labels: found {found.min()}, need numbers from 0")
+    return found.astype(np.int64)
+
+
+def _raise(problems: list[str]) -> None:
+    if problems:
+        raise DscError("; ".join(problems))

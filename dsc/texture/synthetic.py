@@ -1,0 +1,135 @@
+"""A small suite of drawn textures, for tests and for machines without the paper's pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from dsc.errors import DscError
+
+CLASSES = ("dashes", "mesh", "narrow", "wide")
+_NARROW, _WIDE, _MESH = 5.0, 9.0, 8.0  # wavelengths in pixels
+_LENGTH, _WIDTH, _SPACING = 4.0, 1.2, 6.0  # of the dashes, in pixels
+_NOISE = 0.3  # standard deviation, that of the texture being 1
+
+Grey = NDArray[np.float64]
+
+
+def write_suite(
+    folder: Path,
+    n_train: int = 3,
+    n_test: int = 2,
+    angles: Sequence[float] = (0, 30, 60, 90),
+    size: int = 64,
+    seed: int = 0,
+) -> Path:
+    """Write a suite of four classes in the layout of Outex.
+
+    All pictures have the same grey values in another order, so that only their arrangement tells
+    the classes apart. No two are the same texture: each has its own phases, places and noise.
+
+    Parameters
+    ----------
+    folder
+        Where to, new or empty.
+    n_train
+        Training pictures per class, all at angle 0.
+    n_test
+        Test pictures per class and angle.
+    angles
+        Angles of the test pictures, in degrees.
+    size
+        Pixels along each side.
+    seed
+        Of everything random.
+
+    Returns
+    -------
+    The folder.
+    """
+    _check(folder, n_train, n_test, angles, size, seed)
+    turned = [("train.txt", 0.0)] * n_train
+    turned += [("test.txt", float(angle)) for angle in angles for _ in range(n_test)]
+    lines: dict[str, list[str]] = {"train.txt": [], "test.txt": [], "defs.txt": []}
+    (folder / "images").mkdir(parents=True)
+    (folder / "000").mkdir()
+    for label, name in enumerate(CLASSES):
+        for number, (split, angle) in enumerate(turned):
+            stem = f"{label * len(turned) + number:06d}"
+            rng = np.random.default_rng([seed, label, number])
+            pixels = draw_picture(name, size, angle, rng)
+            Image.fromarray(pixels).save(folder / "images" / f"{stem}.png")
+            lines[split].append(f"{stem}.ras {label}")
+            lines["defs.txt"].append(f"{stem}.ras drawn 100dpi {angle:02.10g}")
+    classes = [f"{name} {label} 1" for label, name in enumerate(CLASSES)]
+    _write(folder / "000" / "classes.txt", classes)
+    _write(folder / "000" / "train.txt", lines["train.txt"])
+    _write(folder / "000" / "test.txt", lines["test.txt"])
+    _write(folder / "defs.txt", lines["defs.txt"])
+    return folder
+
+
+def draw_picture(name: str, size: int, angle: float, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A texture with noise; the 256 levels are equally frequent: (y, x)."""
+    texture = draw_texture(name, size, angle, rng)
+    texture = (texture - texture.mean()) / texture.std()
+    noisy = texture + _NOISE * rng.standard_normal(texture.shape)
+    rank = np.empty(noisy.size, np.int64)
+    rank[np.argsort(noisy, axis=None, kind="stable")] = np.arange(noisy.size)
+    return np.asarray(rank * 256 // noisy.size, np.uint8).reshape(noisy.shape)
+
+
+def draw_texture(name: str, size: int, angle: float, rng: np.random.Generator) -> Grey:
+    """A texture turned about the picture's middle, counter-clockwise, in degrees: (y, x).
+
+    It is evaluated at the turned coordinates of the pixels, not interpolated.
+    """
+    y, x = np.mgrid[:size, :size] - (size - 1) / 2
+    turn = np.deg2rad(angle)
+    u = x * np.cos(turn) - y * np.sin(turn)  # y points down
+    v = x * np.sin(turn) + y * np.cos(turn)
+    if name == "dashes":
+        return _dashes(u, v, size, rng)
+    phase = 2 * np.pi * rng.random(2)
+    if name == "mesh":
+        return _waves(u, _MESH, phase[0]) + _waves(v, _MESH, phase[1])
+    return _waves(u, _NARROW if name == "narrow" else _WIDE, phase[0])
+
+
+def _waves(along: Grey, wavelength: float, phase: float) -> Grey:
+    return np.asarray(np.cos(2 * np.pi * along / wavelength + phase))
+
+
+def _dashes(u: Grey, v: Grey, size: int, rng: np.random.Generator) -> Grey:
+    """Bright dashes along v, at random places that cover the picture however it is turned."""
+    reach = size / np.sqrt(2) + 3 * _LENGTH
+    places = reach * (2 * rng.random((int((2 * reach / _SPACING) ** 2), 2)) - 1)
+    texture = np.zeros(u.shape)
+    for at_u, at_v in places:
+        texture += np.exp(-(((u - at_u) / _WIDTH) ** 2 + ((v - at_v) / _LENGTH) ** 2) / 2)
+    return texture
+
+
+def _write(path: Path, lines: list[str]) -> None:
+    path.write_text("\n".join([str(len(lines)), *lines]) + "\n")
+
+
+def _check(
+    folder: Path, n_train: int, n_test: int, angles: Sequence[float], size: int, seed: int
+) -> None:
+    problems = []
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        problems.append(f"folder: found {folder}, need a new or empty one")
+    least = {"n_train": (n_train, 1), "n_test": (n_test, 1), "size": (size, 16), "seed": (seed, 0)}
+    for name, (found, need) in least.items():
+        if not isinstance(found, Integral) or found < need:
+            problems.append(f"{name}: found {found}, need a whole number, at least {need}")
+    if not len(angles) or not np.isfinite(angles).all():
+        problems.append(f"angles: found {angles}, need at least one, in degrees")
+    if problems:
+        raise DscError("; ".join(problems))
