@@ -5,6 +5,7 @@ arrays: the same `learn`, or `RotationalDictionaryLearning`. The numeric core wo
 arrays: bases (`disk_basis`), pursuit (`encode`, `decode`), updates (`accumulate`, `solve`).
 """
 
+import importlib
 from typing import Any
 
 from dsc.basis import SteerableBasis, annular_basis, disk_basis, pixel_basis, rotation_matrix
@@ -28,6 +29,7 @@ __all__ = [
     "RotationalDictionaryLearning",
     "SteerableBasis",
     "StoredPatches",
+    "TextureClassifier",
     "__version__",
     "accumulate",
     "annular_basis",
@@ -46,10 +48,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import the scikit-learn front only where it is asked for: scikit-learn is an extra."""
-    if name == "RotationalDictionaryLearning":
-        from dsc.model.estimator import RotationalDictionaryLearning
+_ELSEWHERE = {  # imported where they are asked for: scikit-learn is an extra
+    "RotationalDictionaryLearning": "dsc.model.estimator",
+    "TextureClassifier": "dsc.texture.classifier",
+}
 
-        return RotationalDictionaryLearning
+
+def __getattr__(name: str) -> Any:
+    """Import the scikit-learn fronts."""
+    if name in _ELSEWHERE:
+        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
     raise AttributeError(f"module 'dsc' has no attribute {name!r}")

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def fit_texture(
     data: Labelled,
     config: TextureConfig,
     *,
-    run: str | Path | None = None,
+    run: str | PathLike[str] | None = None,
     resume: bool = False,
     options: dict[str, Any] | None = None,
     scheduler: Any = "threads",
@@ -97,7 +98,7 @@ def _found(model: TextureModel) -> dict[str, Any]:
 
 
 @contextmanager
-def _folder(run: str | Path | None, resume: bool) -> Iterator[RunFolder]:
+def _folder(run: str | PathLike[str] | None, resume: bool) -> Iterator[RunFolder]:
     """The run folder, or one that is gone at the end."""
     if run is not None:
         folder = RunFolder(Path(run))

@@ -1,0 +1,178 @@
+"""`TextureClassifier`: texture classification with scikit-learn's habits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dsc.engine import open_engine
+from dsc.texture.config import TextureConfig
+from dsc.texture.evaluate import check_labels
+from dsc.texture.features import FeatureLog, count_labels, histograms
+from dsc.texture.fit import fit_texture
+from dsc.texture.inputs import read_inputs
+from dsc.texture.maps import label_map
+from dsc.texture.model import TextureModel
+
+
+class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Tell textures apart by rotational dictionaries.
+
+    One dictionary is learned per class; every patch of a picture is labelled by the dictionary that
+    codes it best; a picture is described by the histogram of these labels, and gets the class of
+    the training picture whose histogram is nearest by χ².
+
+    Pictures are an array (image, y, x), a sequence of arrays (y, x) or (y, x, color) of any sizes,
+    of paths, a folder with one folder per class, or a suite in Outex layout. Whole numbers are
+    divided by the largest one of their type, floats stay as they are.
+
+    Parameters
+    ----------
+    n_atoms, diameter, sparsity, method, patches_per_image, stride, n_angles, n_iterations, update
+        As in `TextureConfig`; `method` is "rotational", "augmented" or "standard".
+    random_state
+        Seed.
+    scheduler, n_workers, memory_limit
+        Where to run, as in `dsc.learn`. The result has the same bits on all.
+    run
+        A folder in which an interrupted `fit` or `transform` continues; None keeps nothing.
+
+    Attributes
+    ----------
+    classes_
+        Names of the classes.
+    model_
+        The `TextureModel`: atoms, histograms of the training pictures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> waves = np.sin(np.arange(40) * np.array([[0.5], [1.5]]))  # two wavelengths
+    >>> pictures = [np.outer(np.ones(40), w) + 0.1 * rng.random((40, 40)) for w in waves]
+    >>> model = TextureClassifier(n_atoms=2, diameter=7, patches_per_image=200, n_iterations=2)
+    >>> model.fit(pictures, ["long", "short"]).predict([p.T for p in pictures]).tolist()
+    ['long', 'short']
+    """
+
+    def __init__(
+        self,
+        n_atoms: int = 100,
+        diameter: int = 15,
+        sparsity: int = 1,
+        method: str = "rotational",
+        patches_per_image: int = 4000,
+        stride: int = 1,
+        n_angles: int | None = None,
+        n_iterations: int = 10,
+        update: str = "ksvd",
+        random_state: int = 0,
+        scheduler: Any = "threads",
+        n_workers: int | None = None,
+        memory_limit: str | int | None = None,
+        run: str | PathLike[str] | None = None,
+    ) -> None:
+        self.n_atoms = n_atoms
+        self.diameter = diameter
+        self.sparsity = sparsity
+        self.method = method
+        self.patches_per_image = patches_per_image
+        self.stride = stride
+        self.n_angles = n_angles
+        self.n_iterations = n_iterations
+        self.update = update
+        self.random_state = random_state
+        self.scheduler = scheduler
+        self.n_workers = n_workers
+        self.memory_limit = memory_limit
+        self.run = run
+
+    def fit(self, X: Any, y: Sequence[Any] | None = None) -> Self:
+        """Learn the dictionaries, and the histograms of the training pictures.
+
+        Parameters
+        ----------
+        X
+            Pictures.
+        y
+            Their classes; None where X says them (a folder per class, a suite).
+        """
+        data = read_inputs(X, y)
+        self._set(
+            fit_texture(
+                data, self._config(), run=self.run, resume=self.run is not None, **self._where()
+            )
+        )
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """(image, label) the share of each class among the patches of a picture."""
+        check_is_fitted(self)
+        model: TextureModel = self.model_
+        pictures = read_inputs(X, part="test").pictures
+        log = None
+        if self.run is not None:
+            log = FeatureLog(Path(self.run) / "features.jsonl", model.labeller.identity)
+        with open_engine(**self._where()) as engine:
+            features = count_labels(pictures, model.labeller, engine, log)
+        return histograms(features, [picture.name for picture in pictures])
+
+    def distances(self, X: Any) -> NDArray[np.float64]:
+        """(image, label) χ² to the nearest training picture of each class; small is alike."""
+        return np.asarray(self.model_.classify(self.transform(X))[1])
+
+    def predict(self, X: Any) -> NDArray[np.str_]:
+        """The class of the nearest training picture."""
+        places = self.model_.classify(self.transform(X))[0]
+        return np.asarray(self.classes_[places])
+
+    def score(self, X: Any, y: Sequence[Any] | None = None) -> float:
+        """The share of pictures whose class is right."""
+        check_is_fitted(self)
+        data = read_inputs(X, y, part="test")
+        truth = check_labels(data, self.model_.label_names)
+        return float((self.model_.classify(self.transform(data))[0] == truth).mean())
+
+    def label_map(self, picture: Any) -> NDArray[np.int64]:
+        """(y, x) the class of the patch around every pixel, a place in `classes_`; −1 for none."""
+        check_is_fitted(self)
+        return label_map(self.model_, read_inputs([picture], part="test").pictures[0])
+
+    def save(self, url: str | PathLike[str]) -> None:
+        """Write the model as a store at a path or URL that does not exist yet."""
+        check_is_fitted(self)
+        self.model_.save(url)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """A fitted classifier from a store, or from a run folder of `dsc texture`."""
+        model = TextureModel.load(path)
+        names = [f.name for f in fields(model.config) if f.name != "seed"]
+        options = {name: getattr(model.config, name) for name in names}
+        made = cls(**options, random_state=model.config.seed)
+        made._set(model)
+        return made
+
+    def _set(self, model: TextureModel) -> None:
+        self.model_ = model
+        self.classes_ = np.array(model.label_names)
+
+    def _config(self) -> TextureConfig:
+        names = [f.name for f in fields(TextureConfig) if f.name != "seed"]
+        options = {name: getattr(self, name) for name in names}
+        return TextureConfig(**options, seed=self.random_state)
+
+    def _where(self) -> dict[str, Any]:
+        return {
+            "scheduler": self.scheduler,
+            "n_workers": self.n_workers,
+            "memory_limit": self.memory_limit,
+        }
