@@ -49,6 +49,7 @@ class Plan:
     task_bytes: int
     coords_bytes: int
     keep_coords: bool
+    kept_bytes: int  # of all problems together
 
     @property
     def graph_size(self) -> int:
@@ -106,6 +107,7 @@ def make_plan(
     fan_in = FAN_IN if small else 2
     copies = max(fan_in, 2 + (per_task - 1).bit_length())
     coords_bytes = 4 * n_coords * n_patches
+    keep_coords = coords_bytes * n_problems <= KEEP_FRACTION * resources.memory
     return Plan(
         n_patches=n_patches,
         leaf_size=size,
@@ -116,14 +118,14 @@ def make_plan(
         statistics_bytes=statistics_bytes,
         task_bytes=block_bytes + copies * statistics_bytes,
         coords_bytes=coords_bytes,
-        keep_coords=coords_bytes * n_problems <= KEEP_FRACTION * resources.memory,
+        keep_coords=keep_coords,
+        kept_bytes=coords_bytes * n_problems * keep_coords,
     )
 
 
 def check_plan(plan: Plan, resources: Resources) -> None:
     """Refuse a plan whose task does not fit, naming the largest part and what to change."""
-    kept = plan.coords_bytes if plan.keep_coords else 0
-    available = (resources.memory - kept) // resources.n_threads
+    available = (resources.memory - plan.kept_bytes) // resources.n_threads
     if plan.task_bytes <= available:
         return
     block_bytes = plan.task_bytes - _statistics_copies(plan) * plan.statistics_bytes

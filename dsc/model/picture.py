@@ -107,8 +107,7 @@ def reconstruct_file(
     pictures = open_pictures(picture)
     if len(pictures) != 1:
         raise DscError(f"{picture}: found {len(pictures)} pictures, need one")
-    height, width = pictures[0].shape
-    grey = pictures[0].read(0, height, 0, width)
+    grey = pictures[0].whole()
     rebuilt = reconstruct_picture(dictionary, grey, stride, "threads", None)
     suffix = path.suffix.lower()
     if suffix == ".npy":

@@ -68,6 +68,10 @@ class Picture:
         region = read_region(self.shape, self.tile, self._tile, slice(y0, y1), slice(x0, x1))
         return np.ascontiguousarray(region.pixels[:, x0 - region.x : x1 - region.x])
 
+    def whole(self) -> Floats:
+        """All grey values: (y, x)."""
+        return self.read(0, self.shape[0], 0, self.shape[1])
+
     def _pixels(self) -> NDArray[Any]:
         """The pixels of a file or an array, in their own type."""
         if isinstance(self.source, np.ndarray):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import click
 
 from dsc import console
 from dsc.errors import DscError
-from dsc.texture.config import TextureConfig
+from dsc.texture.config import METHODS, TextureConfig
 from dsc.texture.inputs import Labelled, read_inputs
 from dsc.texture.suite import is_suite
+from dsc.texture.sweep.results import SWEPT, SweepGrid
 
 LINE_EVERY = 20  # seconds between two lines of a log while pictures are labelled
 
@@ -221,6 +223,84 @@ def evaluate(
     )
 
 
+def grid_options(command: Command) -> Command:
+    """The options whose values are swept: each may be repeated, by default the paper's."""
+    grid, about = SweepGrid(), {f.name: f for f in fields(TextureConfig)}
+    for name in reversed(SWEPT):
+        values = getattr(grid, name)
+        command = click.option(
+            "--" + name.replace("_", "-"),
+            multiple=True,
+            type=click.Choice(METHODS) if name == "method" else int,
+            default=values,
+            show_default=True,
+            help=f"{about[name].metadata['help']} May be repeated.",
+        )(command)
+    return command
+
+
+@texture.command()
+@click.argument("pictures")
+@click.option("--out", "-o", required=True, help="Folder to make.", metavar="SWEEP")
+@click.option("--resume", is_flag=True, help="Continue SWEEP: finished settings stay.")
+@grid_options
+@console.options_of(TextureConfig, skip=SWEPT)
+@click.option(
+    "--held-out",
+    default=0.88,
+    show_default=True,
+    help="Share of the training pictures that are classified by the others.",
+)
+@click.option("--repeats", default=100, show_default=True, help="How often they are drawn anew.")
+@data_options
+@console.engine_options
+@console.json_option
+def sweep(
+    pictures: str,
+    out: str,
+    resume: bool,
+    held_out: float,
+    repeats: int,
+    problem: str,
+    classes: tuple[str, ...],
+    scheduler: str,
+    n_workers: int | None,
+    memory_limit: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find good settings on the training pictures of PICTURES by cross-validation."""
+    from dsc.texture.sweep import run_sweep
+
+    grid = SweepGrid(**{name: tuple(options.pop(name)) for name in SWEPT})
+    with _resumable(out):
+        result = run_sweep(
+            read_inputs(pictures, problem=problem, classes=classes),
+            TextureConfig.from_options(options),
+            grid,
+            folder=out,
+            resume=resume,
+            held_out=held_out,
+            repeats=repeats,
+            options=_named(pictures, problem, classes),
+            scheduler=scheduler,
+            n_workers=n_workers,
+            memory_limit=memory_limit,
+            progress=SweepProgress(),
+        )
+    if as_json:
+        console.print_json({**result.to_dict(), "out": out})
+        return
+    for method, best in result.winners.items():
+        mark = "  <- the winner" if best is result.winner else ""
+        config = best.config
+        console.say(
+            f"{method:<10}  {best.mean:.4f} ± {best.std:.4f}  M = {config.n_atoms}, "
+            f"N = {config.diameter}, K = {config.sparsity}{mark}"
+        )
+    console.say(f"the whole table is in {out}/table.md, see {out}/index.html")
+
+
 def _test_data(pictures: str, test: str | None, problem: str, classes: tuple[str, ...]) -> Labelled:
     if test is not None:
         return read_inputs(test, problem=problem, classes=classes, part="test")
@@ -269,4 +349,26 @@ class TextureProgress:
             f"labelled {event['done']:,} of {event['total']:,} pictures: "
             f"{event['patches_per_second']:,.0f} patches/s, {event['seconds_left']:.0f} s left",
             finished,
+        )
+
+
+class SweepProgress:
+    """Reports every finished setting on stderr; what goes on inside one only on a terminal."""
+
+    def __init__(self) -> None:
+        self.inside = TextureProgress()
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        """Show one event of `run_sweep`."""
+        if "phase" in event:
+            if self.inside.iterations.terminal:
+                self.inside(event)
+            return
+        config = event["config"]
+        console.show_progress(
+            event["setting"] / event["total"],
+            f"setting {event['setting']} of {event['total']}: {config['method']}, "
+            f"M = {config['n_atoms']}, N = {config['diameter']}, K = {config['sparsity']}: "
+            f"accuracy {event['accuracy']:.4f}, {event['seconds']:.0f} s",
+            finished=True,
         )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import math
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +22,16 @@ from dsc.texture.inputs import Labelled
 from dsc.texture.lbp import SCALES, lbp_histogram
 from dsc.texture.model import TextureModel
 from dsc.texture.neighbours import chi_square, nearest
-from dsc.texture.page import KIND, ClassMap, ConfusedPair, Pictures, write_texture_report
-from dsc.version import __version__
-
-N_MAPS = 6  # pictures whose class map is shown
-N_PAIRS = 8  # most confused pairs shown with pictures
-LBP_PICTURES = 16  # in a task
-CITED = (  # what the paper prints for Outex_TC_00010, whose lamp is another one
-    ("standard K-SVD", 0.44, "M = 100, N = 11, K = 3"),
-    ("augmented K-SVD", 0.56, "M = 100, N = 15, K = 1"),
-    ("DenseNet169", 0.9983, ""),
+from dsc.texture.report.gather import (
+    cited_rows,
+    other_row,
+    own_row,
+    report_facts,
+    report_pictures,
 )
+from dsc.texture.report.page import write_texture_report
+
+LBP_PICTURES = 16  # in a task
 
 Progress = Callable[[dict[str, Any]], None]
 Doubles = NDArray[np.float64]
@@ -58,8 +54,6 @@ class Evaluation:
         (image,) the nearest training picture.
     features
         What was counted in each.
-    seconds
-        How long labelling took.
     """
 
     model: TextureModel
@@ -68,7 +62,11 @@ class Evaluation:
     predicted: Integers
     neighbour: Integers
     features: Sequence[Feature]
-    seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """How long labelling took, earlier sessions included."""
+        return sum(feature.seconds for feature in self.features)
 
     @property
     def accuracy(self) -> float:
@@ -116,12 +114,10 @@ def evaluate_model(
 ) -> Evaluation:
     """Classify pictures whose classes are known."""
     truth = check_labels(test, model.label_names)
-    begin = time.perf_counter()
     features = count_labels(test.pictures, model.labeller, engine, log, progress)
-    seconds = time.perf_counter() - begin
     shares = histograms(features, [picture.name for picture in test.pictures])
     predicted, _, neighbour = model.classify(shares)
-    return Evaluation(model, test, truth, predicted, neighbour, features, seconds)
+    return Evaluation(model, test, truth, predicted, neighbour, features)
 
 
 def check_labels(data: Labelled, label_names: Sequence[str]) -> Integers:
@@ -177,7 +173,7 @@ def evaluate_texture(
     The numbers of the report.
     """
     begin = time.perf_counter()
-    others = [_other(path, name) for path in compare]
+    others = [other_row(path, name) for path in compare]
     names = tuple(sorted({str(label) for label in train.labels}))
     check_labels(test, names)
     spent = {"learning": 0.0}
@@ -192,154 +188,17 @@ def evaluate_texture(
         )
         log = FeatureLog(RunFolder(Path(run)).path / "features.jsonl", model.labeller.identity)
         done = evaluate_model(model, test, engine, log, progress)
-        methods = [_own_row(done), *others]
+        methods = [own_row(done), *others]
         if lbp:
             started = time.perf_counter()
             methods += _lbp_rows(train, test, names, engine)
             spent["lbp"] = time.perf_counter() - started
     if name.startswith("Outex"):
-        methods += [
-            {
-                "method": method,
-                "accuracy": accuracy,
-                "setting": setting,
-                "source": "the paper, on Outex_TC_00010: cited, not run",
-            }
-            for method, accuracy, setting in CITED
-        ]
+        methods += cited_rows()
     seconds = {"total": time.perf_counter() - begin, **spent, "labelling the test": done.seconds}
-    facts = _facts(done, train, name, methods, seconds)
-    write_texture_report(Path(run) / "report", facts, _pictures(done, train, facts))
+    facts = report_facts(done, train, name, methods, seconds)
+    write_texture_report(Path(run) / "report", facts, report_pictures(done, train, facts))
     return facts
-
-
-def _own_row(done: Evaluation) -> dict[str, Any]:
-    config = done.model.config
-    return {
-        "method": f"{config.method} dictionaries",
-        "accuracy": done.accuracy,
-        "setting": f"N = {config.diameter}, M = {config.n_atoms}, K = {config.sparsity}, stride "
-        f"{config.stride}, {config.patches_per_image:,} patches per picture",
-        "source": "this run",
-    }
-
-
-def _other(path: str | Path, name: str) -> dict[str, Any]:
-    """The row of another evaluation."""
-    file = Path(path) / "report" / "report.json"
-    try:
-        facts = json.loads(file.read_text(encoding="utf-8"))
-        row: dict[str, Any] = {**facts["methods"][0], "source": f"the run {Path(path).name}"}
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise DscError(f"compare: found no report of an evaluation at {file}") from error
-    if facts.get("suite") != name:
-        raise DscError(f"compare: {path} is of {facts.get('suite')}, need one of {name}")
-    return row
-
-
-def _facts(
-    done: Evaluation,
-    train: Labelled,
-    name: str,
-    methods: list[dict[str, Any]],
-    seconds: dict[str, float],
-) -> dict[str, Any]:
-    model = done.model
-    names = model.label_names
-    wrong = Counter(
-        (names[t], names[p]) for t, p in zip(done.truth, done.predicted, strict=True) if t != p
-    )
-    n_patches = sum(feature.n_patches for feature in done.features)
-    return {
-        "kind": KIND,
-        "title": f"Texture classification of {name}",
-        "suite": name,
-        "data": f"{len(train)} training and {len(done.test)} test pictures of {name}",
-        "config": {**asdict(model.config), "n_angles": model.labeller.n_angles},
-        "label_names": list(names),
-        "n_train": len(train),
-        "n_test": len(done.test),
-        "accuracy": done.accuracy,
-        "accuracy_by_angle": done.accuracy_by_angle,
-        "confusion": done.confusion.tolist(),
-        "confused_pairs": [
-            {"true": t, "predicted": p, "count": count}
-            for (t, p), count in sorted(wrong.items(), key=lambda item: (-item[1], item[0]))
-        ],
-        "methods": methods,
-        "seconds": seconds,
-        "patches_per_second": n_patches / done.seconds,
-        "n_patches_labelled": n_patches + _n_windows(train, model),
-        "pruned": done.pruned,
-        "atoms_sha256": model.sha256,
-        "numerics": model.numerics,
-        "version": __version__,
-        "history": model.history.tolist(),
-    }
-
-
-def _n_windows(data: Labelled, model: TextureModel) -> int:
-    return sum(math.prod(model.labeller.grid(picture.shape)) for picture in data.pictures)
-
-
-def _pictures(done: Evaluation, train: Labelled, facts: dict[str, Any]) -> Pictures:
-    model = done.model
-    order = np.argsort(-model.count, axis=1, kind="stable")
-    side = model.basis.diameter
-    images = model.basis.to_image(model.atoms.reshape(-1, model.basis.n_coords))
-    images = images.reshape(*model.count.shape, side, side)
-    return Pictures(
-        atoms=np.take_along_axis(images, order[:, :, None, None], axis=1),
-        count=np.take_along_axis(model.count, order, axis=1),
-        maps=[_map(done, place) for place in _shown_places(done)],
-        confused=[_pair(done, train, pair) for pair in facts["confused_pairs"][:N_PAIRS]],
-    )
-
-
-def _shown_places(done: Evaluation) -> list[int]:
-    """Test pictures to show: some that are wrong, then one of each class while there is room."""
-    wrong = np.flatnonzero(done.truth != done.predicted)[: N_MAPS // 2].tolist()
-    right = np.flatnonzero(done.truth == done.predicted)
-    _, first = np.unique(done.truth[right], return_index=True)
-    step = max(1, len(first) // N_MAPS)
-    return [*wrong, *right[first][::step].tolist()][:N_MAPS]
-
-
-def _map(done: Evaluation, place: int) -> ClassMap:
-    model, picture = done.model, done.test.pictures[place]
-    labels, _ = model.labeller.label_picture(picture)
-    return ClassMap(
-        name=picture.name,
-        true=model.label_names[done.truth[place]],
-        predicted=model.label_names[done.predicted[place]],
-        grey=read_whole(picture),
-        labels=labels,
-        offset=model.basis.diameter // 2,
-        stride=model.config.stride,
-    )
-
-
-def _pair(done: Evaluation, train: Labelled, pair: dict[str, Any]) -> ConfusedPair:
-    names = done.model.label_names
-    true, predicted = names.index(pair["true"]), names.index(pair["predicted"])
-    place = int(np.flatnonzero((done.truth == true) & (done.predicted == predicted))[0])
-    query, near = done.test.pictures[place], train.pictures[done.neighbour[place]]
-    example = train.pictures[train.labels.index(pair["true"])]
-    return ConfusedPair(
-        true=pair["true"],
-        predicted=pair["predicted"],
-        count=pair["count"],
-        query=read_whole(query),
-        query_name=query.name,
-        nearest=read_whole(near),
-        nearest_name=near.name,
-        true_example=read_whole(example),
-    )
-
-
-def read_whole(picture: Picture) -> NDArray[np.float32]:
-    """All grey values of a picture."""
-    return picture.read(0, picture.shape[0], 0, picture.shape[1])
 
 
 def _lbp_rows(
@@ -369,7 +228,7 @@ def _lbp_rows(
 
 def lbp_part(pictures: tuple[Picture, ...]) -> Doubles:
     """LBP histograms of a task's pictures, each scaled to [0, 1] if it is not."""
-    return np.stack([lbp_histogram(_unit_range(read_whole(picture))) for picture in pictures])
+    return np.stack([lbp_histogram(_unit_range(picture.whole())) for picture in pictures])
 
 
 def _unit_range(grey: NDArray[np.float32]) -> NDArray[np.float32]:

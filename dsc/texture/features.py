@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,24 @@ Progress = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Feature:
-    """What was counted in a picture: patches of every class, patches in all, pairs evaluated."""
+    """What was counted in a picture.
+
+    Attributes
+    ----------
+    counts
+        Patches of every class.
+    n_patches
+        Patches in all; those of zeros have no class.
+    evaluated
+        Pairs of an atom and a patch whose angles were tried.
+    seconds
+        Its share of the time that its round took.
+    """
 
     counts: tuple[int, ...]
     n_patches: int
     evaluated: int
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -65,9 +78,7 @@ class FeatureLog:
                 f"{self.model}: choose another file, or remove it"
             )
         return {
-            record["picture"]: Feature(
-                tuple(record["counts"]), record["n_patches"], record["evaluated"]
-            )
+            record.pop("picture"): Feature(**{**record, "counts": tuple(record["counts"])})
             for record in records[1:]
         }
 
@@ -76,15 +87,7 @@ class FeatureLog:
         new = not self.path.is_file() or self.path.stat().st_size == 0
         lines = [json.dumps({"model": self.model})] if new else []
         lines += [
-            json.dumps(
-                {
-                    "picture": name,
-                    "counts": feature.counts,
-                    "n_patches": feature.n_patches,
-                    "evaluated": feature.evaluated,
-                }
-            )
-            for name, feature in features.items()
+            json.dumps({"picture": name, **asdict(feature)}) for name, feature in features.items()
         ]
         with self.path.open("a+b") as file:
             cut = file.tell() > 0 and not self.path.read_bytes().endswith(b"\n")
@@ -117,9 +120,11 @@ def count_labels(
     began, n_patches, n_done = time.perf_counter(), 0, len(pictures) - len(todo)
     for batch in _rounds(todo, labeller, engine.resources.n_threads):
         parts = [tuple(part.values()) for part in batch]
+        started = time.perf_counter()
         results = engine.compute(part_tasks(label_part, parts, labeller=labeller))
+        share = (time.perf_counter() - started) / sum(len(part) for part in parts)
         found = {
-            name: feature
+            name: replace(feature, seconds=share)
             for part, features in zip(batch, results, strict=True)
             for name, feature in zip(part, features, strict=True)
         }
@@ -147,7 +152,10 @@ def label_part(pictures: tuple[Picture, ...], *, labeller: Labeller) -> list[Fea
     """The features of a task's pictures."""
     features = []
     for picture in pictures:
-        labels, evaluated = labeller.label_picture(picture)
+        try:
+            labels, evaluated = labeller.label_picture(picture)
+        except DscError as error:
+            raise DscError(f"{picture.name}: {error}") from error
         counts = np.bincount(labels[labels != NONE], minlength=len(labeller.atoms))
         features.append(Feature(tuple(counts.tolist()), labels.size, evaluated))
     return features

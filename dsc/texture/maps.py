@@ -14,7 +14,7 @@ from dsc.patches import Picture
 from dsc.texture.features import check_pictures
 from dsc.texture.labelling import NONE
 from dsc.texture.model import TextureModel
-from dsc.texture.shown import class_colours
+from dsc.texture.report.shown import class_colours
 
 
 def label_map(model: TextureModel, picture: Picture) -> NDArray[np.int64]:

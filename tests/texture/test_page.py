@@ -18,8 +18,8 @@ from skimage.color import rgb2lab
 from dsc.basis import disk_basis
 from dsc.errors import DscError
 from dsc.report.numbers import look_up
-from dsc.texture.figures import accuracy_axis, cell_strengths, plot_angles, plot_errors
-from dsc.texture.page import (
+from dsc.texture.report.figures import accuracy_axis, cell_strengths, plot_angles, plot_errors
+from dsc.texture.report.page import (
     PLOTS,
     ClassMap,
     ConfusedPair,
@@ -27,7 +27,7 @@ from dsc.texture.page import (
     class_colours,
     write_texture_report,
 )
-from dsc.texture.shown import FIRST_COLOURS, label_shares, paint_map
+from dsc.texture.report.shown import FIRST_COLOURS, label_shares, paint_map
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

@@ -11,8 +11,8 @@ from dsc.report.numbers import Numbers
 from dsc.report.page import page
 from dsc.report.plots import Drawn, draw
 from dsc.report.sections import STYLE as REPORT_STYLE
-from dsc.texture import figures, gallery, sections
-from dsc.texture.shown import ClassMap, ConfusedPair, Pictures, class_colours
+from dsc.texture.report import figures, gallery, sections
+from dsc.texture.report.shown import ClassMap, ConfusedPair, Pictures, class_colours
 
 __all__ = [
     "KIND",

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from dsc.report.disks import data_url
 from dsc.report.numbers import Numbers
 from dsc.report.plots import Drawn
-from dsc.texture.sections import derived, facts_table, plot
-from dsc.texture.shown import (
+from dsc.texture.report.sections import derived, facts_table, plot
+from dsc.texture.report.shown import (
     COLUMNS,
     ClassMap,
     ConfusedPair,

@@ -11,7 +11,7 @@ from typing import Any
 
 from dsc.report.numbers import Numbers
 from dsc.report.plots import Drawn, themed_url
-from dsc.texture.figures import accuracy_axis, cell_strengths
+from dsc.texture.report.figures import accuracy_axis, cell_strengths
 
 STYLE = """
 .key { grid-template-columns: repeat(auto-fit, minmax(8.2rem, 1fr)); }

@@ -19,7 +19,7 @@ from matplotlib.ticker import (
 from numpy.typing import NDArray
 
 from dsc.report.plots import ACCENT, INK, PALE, SECOND, SIZE, drawing
-from dsc.texture.shown import (
+from dsc.texture.report.shown import (
     COLUMNS,
     Floats,
     Pictures,

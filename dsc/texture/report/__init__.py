@@ -1,0 +1,1 @@
+"""The report of a texture evaluation: what it shows, and the page."""

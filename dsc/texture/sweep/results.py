@@ -1,0 +1,228 @@
+"""The settings of a sweep, what was found for each, and which is best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dsc.errors import DscError
+from dsc.texture.config import METHODS, TextureConfig
+from dsc.version import __version__
+
+KIND = "dsc texture sweep"  # by which we know a sweep.jsonl of ours
+SWEPT = ("n_atoms", "diameter", "sparsity", "method")
+LOG, TABLE, NUMBERS, PAGE, PATCHES = (
+    "sweep.jsonl",
+    "table.md",
+    "sweep.json",
+    "index.html",
+    "patches",
+)
+EXACT = 12  # decimals to which means are compared: what is left is rounding
+
+
+@dataclass(frozen=True)
+class SweepGrid:
+    """The settings of a sweep: all combinations of these values.
+
+    Attributes
+    ----------
+    n_atoms, diameter, sparsity, method
+        Values of the options of `TextureConfig`, each at least one and none twice.
+    """
+
+    n_atoms: tuple[int, ...] = (10, 25, 50, 100)
+    diameter: tuple[int, ...] = (11, 13, 15)
+    sparsity: tuple[int, ...] = (1, 2, 3)
+    method: tuple[str, ...] = METHODS
+
+    def __post_init__(self) -> None:
+        problems = []
+        for name in SWEPT:
+            found = getattr(self, name)
+            if isinstance(found, str) or not isinstance(found, Iterable):
+                problems.append(f"{name}: found {found!r}, need a sequence of values")
+                continue
+            values = tuple(v.item() if isinstance(v, np.generic) else v for v in found)
+            object.__setattr__(self, name, values)
+            problems += _value_problems(name, values)
+        if problems:
+            raise DscError("\n".join(problems))
+
+    def settings(self, base: TextureConfig) -> tuple[TextureConfig, ...]:
+        """All settings, by method, diameter, sparsity and atoms; all else as in `base`.
+
+        Its angle grid is that of the rotational settings: with the other methods nothing turns.
+        """
+        return tuple(
+            replace(
+                base,
+                n_atoms=n_atoms,
+                diameter=diameter,
+                sparsity=sparsity,
+                method=method,
+                n_angles=base.n_angles if method == "rotational" else None,
+            )
+            for method in self.method
+            for diameter in self.diameter
+            for sparsity in self.sparsity
+            for n_atoms in self.n_atoms
+        )
+
+
+def _value_problems(name: str, values: tuple[Any, ...]) -> list[str]:
+    problems = [] if values else [f"{name}: found no value, need at least one"]
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            problems.append(f"{name}: found {value!r} twice, need every value once")
+            continue
+        try:
+            TextureConfig(**{name: value})
+        except DscError as error:
+            problems.append(str(error))
+    return problems
+
+
+@dataclass(frozen=True)
+class SettingResult:
+    """How well one setting does.
+
+    Attributes
+    ----------
+    config
+        The setting.
+    accuracy
+        Of every repeat of the cross-validation.
+    atoms_sha256
+        Hash of the atoms of all classes, as `TextureModel.sha256`.
+    n_patches
+        Patches of the training pictures that were labelled.
+    evaluated
+        Fraction of the (atom, patch) pairs for which angles were tried.
+    seconds_learning
+        An equal share of the time of the settings that were learned together.
+    seconds_labelling
+        Time to label all pictures.
+    """
+
+    config: TextureConfig
+    accuracy: tuple[float, ...] = field(repr=False)
+    atoms_sha256: str = field(repr=False)
+    n_patches: int
+    evaluated: float
+    seconds_learning: float
+    seconds_labelling: float
+
+    @property
+    def mean(self) -> float:
+        """Mean accuracy over the repeats."""
+        return float(np.mean(self.accuracy))
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the accuracy over the repeats."""
+        return float(np.std(self.accuracy))
+
+    @property
+    def seconds(self) -> float:
+        """Time of learning and labelling."""
+        return self.seconds_learning + self.seconds_labelling
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        values = asdict(self)
+        values["accuracy"] = {"mean": self.mean, "std": self.std, "values": list(self.accuracy)}
+        return values
+
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> SettingResult:
+        """From plain values."""
+        known = {name: values[name] for name in (f.name for f in fields(SettingResult))}
+        known["config"] = TextureConfig(**values["config"])
+        known["accuracy"] = tuple(values["accuracy"]["values"])
+        return SettingResult(**known)
+
+
+def best_of(results: Iterable[SettingResult]) -> SettingResult:
+    """The highest mean accuracy; of equal ones that with fewer atoms.
+
+    Then with the smaller diameter, the smaller sparsity, the earlier method of `METHODS`.
+    """
+    return min(results, key=_rank)
+
+
+def _rank(result: SettingResult) -> tuple[float, int, int, int, int]:
+    config = result.config
+    return (
+        -round(result.mean, EXACT),
+        config.n_atoms,
+        config.diameter,
+        config.sparsity,
+        METHODS.index(config.method),
+    )
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """A finished sweep.
+
+    Attributes
+    ----------
+    folder
+        Where it is.
+    grid
+        Its settings.
+    identity
+        What decides its numbers besides the grid.
+    label_names
+        The classes.
+    options
+        What else stands in sweep.json.
+    results
+        Of every setting, in the order of `SweepGrid.settings`.
+    """
+
+    folder: Path
+    grid: SweepGrid
+    identity: dict[str, dict[str, Any]] = field(repr=False)
+    label_names: tuple[str, ...] = field(repr=False)
+    options: dict[str, Any] = field(repr=False)
+    results: tuple[SettingResult, ...] = field(repr=False)
+
+    @property
+    def winner(self) -> SettingResult:
+        """The best setting of all; see `best_of`."""
+        return best_of(self.results)
+
+    @property
+    def winners(self) -> dict[str, SettingResult]:
+        """The best setting of each method."""
+        return {
+            method: best_of(one for one in self.results if one.config.method == method)
+            for method in self.grid.method
+        }
+
+    @property
+    def seconds(self) -> float:
+        """Time of learning and labelling, of all settings."""
+        return sum(one.seconds for one in self.results)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        winners = self.winners
+        return {
+            "kind": KIND,
+            "version": __version__,
+            "options": self.options,
+            "identity": self.identity,
+            "grid": {name: list(getattr(self.grid, name)) for name in SWEPT},
+            "label_names": list(self.label_names),
+            "winner": self.winner.to_dict(),
+            "winners": {method: one.to_dict() for method, one in winners.items()},
+            "seconds": self.seconds,
+            "settings": [one.to_dict() for one in self.results],
+        }
