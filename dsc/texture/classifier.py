@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from dsc.engine import open_engine
+from dsc.errors import DscError
 from dsc.texture.config import TextureConfig
 from dsc.texture.evaluate import check_labels
 from dsc.texture.features import FeatureLog, count_labels, histograms
@@ -115,8 +115,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """(image, label) the share of each class among the patches of a picture."""
-        check_is_fitted(self)
-        model: TextureModel = self.model_
+        model = self._fitted()
         pictures = read_inputs(X, part="test").pictures
         log = None
         if self.run is not None:
@@ -127,29 +126,26 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def distances(self, X: Any) -> NDArray[np.float64]:
         """(image, label) χ² to the nearest training picture of each class; small is alike."""
-        return np.asarray(self.model_.classify(self.transform(X))[1])
+        return np.asarray(self._fitted().classify(self.transform(X))[1])
 
     def predict(self, X: Any) -> NDArray[np.str_]:
         """The class of the nearest training picture."""
-        places = self.model_.classify(self.transform(X))[0]
+        places = self._fitted().classify(self.transform(X))[0]
         return np.asarray(self.classes_[places])
 
     def score(self, X: Any, y: Sequence[Any] | None = None) -> float:
         """The share of pictures whose class is right."""
-        check_is_fitted(self)
-        data = read_inputs(X, y, part="test")
-        truth = check_labels(data, self.model_.label_names)
-        return float((self.model_.classify(self.transform(data))[0] == truth).mean())
+        model, data = self._fitted(), read_inputs(X, y, part="test")
+        truth = check_labels(data, model.label_names)
+        return float((model.classify(self.transform(data))[0] == truth).mean())
 
     def label_map(self, picture: Any) -> NDArray[np.int64]:
         """(y, x) the class of the patch around every pixel, a place in `classes_`; −1 for none."""
-        check_is_fitted(self)
-        return label_map(self.model_, read_inputs([picture], part="test").pictures[0])
+        return label_map(self._fitted(), read_inputs([picture], part="test").pictures[0])
 
     def save(self, url: str | PathLike[str]) -> None:
         """Write the model as a store at a path or URL that does not exist yet."""
-        check_is_fitted(self)
-        self.model_.save(url)
+        self._fitted().save(url)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -160,6 +156,11 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         made = cls(**options, random_state=model.config.seed)
         made._set(model)
         return made
+
+    def _fitted(self) -> TextureModel:
+        if not hasattr(self, "model_"):
+            raise DscError("this TextureClassifier is not fitted yet: call fit first")
+        return self.model_
 
     def _set(self, model: TextureModel) -> None:
         self.model_ = model

@@ -65,10 +65,7 @@ class FeatureLog:
 
     def read(self) -> dict[str, Feature]:
         """Finished pictures by their hashes; a line that a kill has cut does not count."""
-        if not self.path.is_file():
-            return {}
-        lines = self.path.read_text(encoding="utf-8").splitlines()
-        records = [record for line in lines if (record := _parse(line)) is not None]
+        records = self._records()
         if not records:
             return {}
         header = records[0].get("model")
@@ -84,14 +81,20 @@ class FeatureLog:
 
     def append(self, features: dict[str, Feature]) -> None:
         """Add finished pictures."""
-        new = not self.path.is_file() or self.path.stat().st_size == 0
-        lines = [json.dumps({"model": self.model})] if new else []
+        lines = [] if self._records() else [json.dumps({"model": self.model})]
         lines += [
             json.dumps({"picture": name, **asdict(feature)}) for name, feature in features.items()
         ]
         with self.path.open("a+b") as file:
             cut = file.tell() > 0 and not self.path.read_bytes().endswith(b"\n")
             file.write(("\n" * cut + "\n".join(lines) + "\n").encode())
+
+    def _records(self) -> list[dict[str, Any]]:
+        """The header and all lines after it, but for those that were cut."""
+        if not self.path.is_file():
+            return []
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        return [record for line in lines if (record := _parse(line)) is not None]
 
 
 def _parse(line: str) -> dict[str, Any] | None:

@@ -69,27 +69,29 @@ def fit_texture(
     label_names = check_classes(data)
     check_pictures(data.pictures, config.diameter)
     with open_engine(scheduler, n_workers, memory_limit) as engine, _folder(run, resume) as folder:
-        sources = extract_classes(data, label_names, config, folder.path / "patches")
-        problems = [make_problem(source, config.learning) for source in sources]
-        plan = plan_problems(problems, engine)[0]  # refuses before anything is learned
-        identity = identity_of(
-            config,
-            label_names,
-            {name: s.fingerprint for name, s in zip(label_names, sources, strict=True)},
-            numerics_fingerprint(),
-        )
-        if folder.finished:
-            model = TextureModel.load(folder.model)
-            check_identity(str(folder.path), _found(model), identity)
-            shutil.rmtree(folder.path / "patches")
-            return model
-        folder.write_options({**(options or {}), **identity["config"]})
-        folder.log("start", plan=plan.summary(), **identity)
-        states, basis = learn_classes(problems, identity, folder, engine, progress)
+        finished = TextureModel.load(folder.model) if folder.finished else None
+        patches = folder.path / "patches"
+        try:
+            sources = extract_classes(data, label_names, config, patches)
+            problems = [make_problem(source, config.learning) for source in sources]
+            plan = plan_problems(problems, engine)[0]  # refuses before anything is learned
+            identity = identity_of(
+                config,
+                label_names,
+                {name: s.fingerprint for name, s in zip(label_names, sources, strict=True)},
+                numerics_fingerprint(),
+            )
+            if finished is not None:
+                check_identity(str(folder.path), _found(finished), identity)
+                return finished
+            folder.write_options({**(options or {}), **identity["config"]})
+            folder.log("start", plan=plan.summary(), **identity)
+            states, basis = learn_classes(problems, identity, folder, engine, progress)
+        finally:
+            shutil.rmtree(patches, ignore_errors=True)
         model = _model(data, label_names, config, identity, states, basis, engine, folder, progress)
         model.save(folder.model)
         folder.log("end", atoms_sha256=model.sha256)
-        shutil.rmtree(folder.path / "patches")
         return model
 
 

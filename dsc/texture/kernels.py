@@ -52,7 +52,7 @@ def best_atoms(coords, n_atoms, order, packed, rows_of, n_even, table, n_rounds,
     for begin in range(0, n_patches, BLOCK):
         count = min(BLOCK, n_patches - begin)
         for lane in range(BLOCK):
-            best[lane] = 0 if lane < count else np.inf
+            best[lane] = NO_GAIN if lane < count else np.inf
             best_atom[lane] = n_atoms
             if lane < count and take_patch(coords, begin + lane, order, patches, lane)[0] < 0:
                 return begin + lane, evaluated
@@ -72,7 +72,7 @@ def best_atoms(coords, n_atoms, order, packed, rows_of, n_even, table, n_rounds,
                 if score > best[lane] or (score == best[lane] and m < best_atom[lane]):
                     best[lane], best_atom[lane] = score, m
         for lane in range(count):
-            found = best[lane] > NO_GAIN
+            found = best_atom[lane] < n_atoms
             out[begin + lane] = best_atom[lane] if found else -1
             if found:  # the next patches are likely to be alike: its pair goes to the front
                 to_front(visits, best_atom[lane] // 2)

@@ -1,0 +1,656 @@
+"""`TextureClassifier`: from pictures in any form to classes, on a drawn suite."""
+
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import dsc
+from dsc.engine import open_engine
+from dsc.errors import DscError
+from dsc.patches.pictures import open_pictures
+from dsc.texture import features, fit
+from dsc.texture.config import TextureConfig
+from dsc.texture.fit import fit_texture
+from dsc.texture.inputs import read_inputs
+from dsc.texture.model import TextureModel
+from dsc.texture.neighbours import chi_square
+from dsc.texture.suite import read_suite
+from dsc.texture.synthetic import CLASSES, write_suite
+
+OPTIONS = {"n_atoms": 2, "diameter": 7, "n_iterations": 2, "patches_per_image": 100, "stride": 3}
+
+
+def make(**options):
+    return dsc.TextureClassifier(**{**OPTIONS, **options})
+
+
+def pixels(samples):
+    return [np.asarray(Image.open(sample.path)) for sample in samples]
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    """The folder of a suite: 12 training pictures, 16 turned test pictures."""
+    folder = tmp_path_factory.mktemp("drawn") / "suite"
+    return write_suite(folder, n_train=3, n_test=1, angles=(0, 30, 60, 90), size=48)
+
+
+@pytest.fixture(scope="module")
+def train(suite):
+    """(pictures, classes)."""
+    samples = read_suite(suite).train
+    return pixels(samples), [sample.label for sample in samples]
+
+
+@pytest.fixture(scope="module")
+def test(suite):
+    """(pictures, classes)."""
+    samples = read_suite(suite).test
+    return pixels(samples), [sample.label for sample in samples]
+
+
+@pytest.fixture(scope="module")
+def fitted(train):
+    return make().fit(*train)
+
+
+@pytest.fixture(scope="module")
+def process_engine():
+    """A cluster of two worker processes."""
+    with open_engine("processes", 2) as engine:
+        yield engine
+
+
+def assert_same(one, other):
+    """The same model, to the bit."""
+    assert one.sha256 == other.sha256
+    assert one.label_names == other.label_names
+    np.testing.assert_array_equal(one.history, other.history)
+    np.testing.assert_array_equal(one.count, other.count)
+    np.testing.assert_array_equal(one.counts, other.counts)
+    np.testing.assert_array_equal(one.image_label, other.image_label)
+
+
+# --- accuracy -----------------------------------------------------------------------------------
+
+
+def test_score__rotational_knows_turned_textures(fitted, test):
+    assert fitted.score(*test) >= 15 / 16
+
+
+def test_score__of_a_suite_is_that_of_its_test_pictures(fitted, suite, test):
+    assert fitted.score(suite) == fitted.score(*test)
+    np.testing.assert_array_equal(fitted.predict(suite), fitted.predict(test[0]))
+
+
+def test_score__of_folders_of_classes(fitted, class_folders):
+    assert fitted.score(class_folders) == 1  # the training pictures
+
+
+@pytest.mark.parametrize("method", ["standard", "augmented"])
+def test_score__other_methods_are_below(train, test, fitted, method):
+    worse = make(method=method).fit(*train)
+    upright = [i for i in range(16) if i % 4 == 0]  # at 0°
+    pictures, truth = test
+    assert worse.score([pictures[i] for i in upright], [truth[i] for i in upright]) >= 0.75
+    assert worse.score(*test) <= fitted.score(*test) - 0.2
+
+
+@pytest.mark.parametrize("sparsity", [2, 3])
+def test_score__several_atoms_work_too(train, test, sparsity):
+    model = make(sparsity=sparsity, n_atoms=4, diameter=11)
+    assert model.fit(*train).score(*test) >= 15 / 16
+
+
+# --- inputs -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def class_folders(suite, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("folders")
+    for sample in read_suite(suite).train:
+        (folder / sample.label).mkdir(exist_ok=True)
+        shutil.copy(sample.path, folder / sample.label)
+    return folder
+
+
+INPUTS = {
+    "array": lambda train, suite, folders: (np.stack(train[0]), train[1]),
+    "floats": lambda train, suite, folders: (np.stack(train[0]) / np.float32(255), train[1]),
+    "array of labels": lambda train, suite, folders: (train[0], np.array(train[1])),
+    "paths": lambda train, suite, folders: (
+        [sample.path for sample in read_suite(suite).train],
+        train[1],
+    ),
+    "words": lambda train, suite, folders: (
+        [str(sample.path) for sample in read_suite(suite).train],
+        train[1],
+    ),
+    "folders": lambda train, suite, folders: (folders, None),
+    "folders by name": lambda train, suite, folders: (str(folders), None),
+    "suite": lambda train, suite, folders: (suite, None),
+}
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_fit__same_bits_from_any_input(train, suite, class_folders, fitted, kind):
+    found = make().fit(*INPUTS[kind](train, suite, class_folders))
+    assert found.classes_.tolist() == list(CLASSES)
+    assert_same(found.model_, fitted.model_)
+
+
+def test_fit__returns_itself(train):
+    model = make(n_iterations=0)
+    assert model.fit(*train) is model
+
+
+def test_fit__leaves_pictures_alone(train):
+    pictures = np.stack(train[0]) / 255
+    before = pictures.copy()
+    pictures.setflags(write=False)
+    make(n_iterations=0).fit(pictures, train[1]).predict(pictures)
+    np.testing.assert_array_equal(pictures, before)
+
+
+def test_fit__classes_may_be_numbers(train, test, fitted):
+    numbers = [[CLASSES.index(label) for label in labels] for labels in (train[1], test[1])]
+    model = make().fit(train[0], numbers[0])
+    assert model.score(test[0], numbers[1]) == fitted.score(*test)
+    assert model.model_.sha256 == fitted.model_.sha256
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_atoms", 3),
+        ("diameter", 9),
+        ("sparsity", 2),
+        ("method", "standard"),
+        ("method", "augmented"),
+        ("patches_per_image", 90),
+        ("n_angles", 12),
+        ("n_iterations", 1),
+        ("update", "mod"),
+        ("random_state", 1),
+    ],
+)
+def test_parameters__have_an_effect_on_the_atoms(train, fitted, name, value):
+    assert make(**{name: value}).fit(*train).model_.sha256 != fitted.model_.sha256
+
+
+def test_parameters__stride_changes_what_is_counted(train, fitted):
+    other = make(stride=6).fit(*train)
+    assert other.model_.sha256 == fitted.model_.sha256
+    assert fitted.model_.counts.sum(1).tolist() == [14**2] * 12
+    assert other.model_.counts.sum(1).tolist() == [7**2] * 12
+
+
+@pytest.mark.parametrize(("scheduler", "n_workers"), [("synchronous", None), ("threads", 3)])
+def test_fit__same_bits_on_any_scheduler(train, fitted, scheduler, n_workers):
+    found = make(scheduler=scheduler, n_workers=n_workers).fit(*train)
+    assert_same(found.model_, fitted.model_)
+
+
+def test_fit__same_bits_on_processes(suite, fitted, process_engine, test):
+    found = make(scheduler=process_engine.scheduler).fit(suite)
+    assert_same(found.model_, fitted.model_)
+    np.testing.assert_array_equal(found.transform(test[0]), fitted.transform(test[0]))
+
+
+# --- what it says -------------------------------------------------------------------------------
+
+
+def test_transform__rows_are_shares_of_the_classes(fitted, test):
+    shares = fitted.transform(test[0])
+    assert shares.shape == (16, 4)
+    assert shares.dtype == np.float64
+    assert (shares >= 0).all()
+    np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-12)
+
+
+def test_transform__of_the_training_pictures_is_in_the_model(fitted, train):
+    np.testing.assert_array_equal(fitted.transform(train[0]), fitted.model_.histograms)
+
+
+def test_distances__smallest_is_the_prediction(fitted, test):
+    distances = fitted.distances(test[0])
+    assert distances.shape == (16, 4)
+    assert (distances >= 0).all()
+    predicted = fitted.predict(test[0])
+    np.testing.assert_array_equal(fitted.classes_[distances.argmin(1)], predicted)
+    assert fitted.score(*test) == np.mean(predicted == np.array(test[1]))
+
+
+def test_distances__are_to_the_nearest_training_picture_of_each_class(fitted, train, test):
+    every = chi_square(fitted.transform(test[0]), fitted.transform(train[0]))
+    for column, name in enumerate(fitted.classes_):
+        own = np.array(train[1]) == name
+        np.testing.assert_allclose(
+            fitted.distances(test[0])[:, column], every[:, own].min(1), atol=1e-12
+        )
+
+
+def test_distances__to_itself_are_zero(fitted, train):
+    distances = fitted.distances(train[0])
+    own = [list(CLASSES).index(label) for label in train[1]]
+    np.testing.assert_allclose(distances[np.arange(12), own], 0, atol=1e-12)
+    assert fitted.score(*train) == 1
+
+
+def test_predict__pictures_of_mixed_sizes(fitted, test):
+    pictures = [test[0][0], test[0][5][:40], test[0][10][:, 5:], test[0][15][:30, :35]]
+    together = fitted.transform(pictures)
+    alone = np.concatenate([fitted.transform([picture]) for picture in pictures])
+    np.testing.assert_array_equal(together, alone)
+    assert fitted.predict(pictures).tolist() == [test[1][i] for i in (0, 5, 10, 15)]
+
+
+def test_fit__pictures_of_mixed_sizes(train, test):
+    pictures = [picture[: 48 - i % 3 * 4, : 48 - i % 2 * 5] for i, picture in enumerate(train[0])]
+    model = make().fit(pictures, train[1])
+    assert model.score(*test) >= 14 / 16
+
+
+@pytest.mark.parametrize("n_channels", [3, 4])
+def test_predict__colour_pictures_of_grey_are_grey(fitted, test, n_channels):
+    colour = [np.stack([picture] * 3, -1) for picture in test[0]]
+    if n_channels == 4:
+        colour = [np.dstack([rgb, np.full(rgb.shape[:2], 255, np.uint8)]) for rgb in colour]
+    np.testing.assert_allclose(fitted.transform(colour), fitted.transform(test[0]), atol=0.01)
+    np.testing.assert_array_equal(fitted.predict(colour), fitted.predict(test[0]))
+
+
+def test_fit__colour_pictures(train, test, fitted):
+    model = make().fit([np.stack([picture] * 3, -1) for picture in train[0]], train[1])
+    np.testing.assert_array_equal(model.predict(test[0]), fitted.predict(test[0]))
+
+
+def test_predict__sixteen_bits_are_eight_bits(fitted, test):
+    deep = [picture.astype(np.uint16) * 257 for picture in test[0]]
+    np.testing.assert_allclose(fitted.transform(deep), fitted.transform(test[0]), atol=0.01)
+
+
+def test_label_map__one_class_for_every_pixel_that_a_patch_is_around(train, test):
+    model = make(stride=1).fit(*train)
+    picture = test[0][0][:40]
+    labels = model.label_map(picture)
+    assert labels.shape == picture.shape == (40, 48)
+    assert labels.dtype == np.int64
+    inside = labels[3:-3, 3:-3]
+    expected = model.model_.labeller.label_picture(open_pictures(picture)[0])[0]
+    np.testing.assert_array_equal(inside, expected)
+    assert (labels == -1).sum() == labels.size - inside.size
+    share = np.bincount(inside.ravel(), minlength=4) / inside.size
+    np.testing.assert_allclose(share, model.transform([picture])[0])
+
+
+def test_label_map__with_a_stride_a_patch_stands_for_the_pixels_around(fitted, test):
+    picture = test[0][3]
+    labels = fitted.label_map(picture)
+    assert labels.shape == (48, 48)
+    grid = fitted.model_.labeller.label_picture(open_pictures(picture)[0])[0]
+    np.testing.assert_array_equal(labels[3:45:3, 3:45:3], grid)  # the middles themselves
+    np.testing.assert_array_equal(labels[4:43:3, 4:43:3], grid[:-1, :-1])  # a pixel beside
+    np.testing.assert_array_equal(labels[5:42:3, 5:42:3], grid[1:, 1:])  # nearer to the next
+
+
+# --- scikit-learn's habits ----------------------------------------------------------------------
+
+
+def test_params__go_in_and_out():
+    model = make()
+    assert model.get_params().items() >= OPTIONS.items()
+    assert model.set_params(n_atoms=6, method="standard") is model
+    assert (model.n_atoms, model.method) == (6, "standard")
+    with pytest.raises(ValueError, match="n_atom"):
+        model.set_params(n_atom=3)
+
+
+def test_params__defaults_are_those_of_the_configuration():
+    params = dsc.TextureClassifier().get_params()
+    config = TextureConfig()
+    for name in (
+        "n_atoms", "diameter", "sparsity", "method", "patches_per_image", "stride", "n_angles",
+        "n_iterations", "update",
+    ):  # fmt: skip
+        assert params[name] == getattr(config, name), name
+    assert params["random_state"] == config.seed
+
+
+def test_clone__is_unfitted_with_the_same_parameters(fitted):
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params()
+    assert not hasattr(copy, "model_")
+
+
+def test_unfitted__says_so(test):
+    model = make()
+    for method in (model.predict, model.transform, model.distances):
+        with pytest.raises(DscError, match="not fitted"):
+            method(test[0])
+    with pytest.raises(DscError, match="not fitted"):
+        model.score(*test)
+    with pytest.raises(DscError, match="not fitted"):
+        model.label_map(test[0][0])
+    with pytest.raises(DscError, match="not fitted"):
+        model.save("nowhere.zarr")
+
+
+def test_cross_validation__works_on_arrays(train):
+    scores = cross_val_score(make(), np.stack(train[0]), np.array(train[1]), cv=3)
+    assert scores.mean() >= 0.9
+
+
+# --- stores -------------------------------------------------------------------------------------
+
+
+def test_save__load_says_the_same(fitted, test, tmp_path):
+    fitted.save(tmp_path / "model.zarr")
+    loaded = dsc.TextureClassifier.load(tmp_path / "model.zarr")
+    assert_same(loaded.model_, fitted.model_)
+    assert loaded.classes_.tolist() == fitted.classes_.tolist()
+    np.testing.assert_array_equal(loaded.distances(test[0]), fitted.distances(test[0]))
+    np.testing.assert_array_equal(loaded.predict(test[0]), fitted.predict(test[0]))
+    assert loaded.get_params().items() >= OPTIONS.items()
+
+
+def test_save__overwrites_nothing(fitted, tmp_path):
+    (tmp_path / "model.zarr").mkdir()
+    (tmp_path / "model.zarr" / "mine").write_text("mine")
+    with pytest.raises(DscError, match=r"model\.zarr"):
+        fitted.save(tmp_path / "model.zarr")
+    assert [path.name for path in (tmp_path / "model.zarr").iterdir()] == ["mine"]
+
+
+def test_load__refuses_what_is_no_texture_model(tmp_path, natural_patches):
+    with pytest.raises(DscError, match="nothing is there"):
+        dsc.TextureClassifier.load(tmp_path / "none")
+    dsc.learn(natural_patches(7, 300), 2, 1, n_iterations=0).save(tmp_path / "plain.zarr")
+    with pytest.raises(DscError, match="found a store of model, need one of texture"):
+        dsc.TextureClassifier.load(tmp_path / "plain.zarr")
+
+
+# --- run folders --------------------------------------------------------------------------------
+
+
+def fail(*_, **__):
+    raise AssertionError("this was done already")
+
+
+def count_calls(monkeypatch):
+    """The pictures that are labelled from now on."""
+    seen, part = [], features.label_part
+
+    def watched(pictures, **options):
+        seen.extend(pictures)
+        return part(pictures, **options)
+
+    monkeypatch.setattr(features, "label_part", watched)
+    return seen
+
+
+def test_run__a_second_fit_is_the_first(train, test, fitted, tmp_path, monkeypatch):
+    first = make(run=tmp_path / "run").fit(*train)
+    assert_same(first.model_, fitted.model_)
+    monkeypatch.setattr(fit, "learn_classes", fail)
+    seen = count_calls(monkeypatch)
+    second = make(run=tmp_path / "run").fit(*train)
+    assert_same(second.model_, fitted.model_)
+    assert seen == []
+    assert not (tmp_path / "run" / "patches").exists()  # they are there only while it learns
+    loaded = dsc.TextureClassifier.load(tmp_path / "run")
+    np.testing.assert_array_equal(loaded.predict(test[0]), fitted.predict(test[0]))
+
+
+def test_run__a_second_transform_labels_nothing(train, test, fitted, tmp_path, monkeypatch):
+    model = make(run=tmp_path / "run").fit(*train)
+    seen = count_calls(monkeypatch)
+    expected = fitted.transform(test[0])
+    assert len(seen) == 16
+    np.testing.assert_array_equal(model.transform(test[0][:10]), expected[:10])
+    assert len(seen) == 26
+    np.testing.assert_array_equal(model.transform(test[0]), expected)
+    assert len(seen) == 32  # the other six
+    np.testing.assert_array_equal(model.transform(test[0]), expected)
+    assert len(seen) == 32
+
+
+def interrupted(n_events):
+    seen = []
+
+    def progress(event):
+        seen.append(event)
+        if len(seen) == n_events:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.fixture
+def small_rounds(monkeypatch):
+    """Labelled pictures are logged two by two."""
+    monkeypatch.setattr(features, "TASKS", 1)
+    monkeypatch.setattr(features, "ROWS", 2 * 2 * 14**2)
+
+
+@pytest.mark.parametrize("n_events", [1, 2, 3, 4, 6, 9])
+def test_run__an_interrupted_fit_ends_in_the_same_bits(
+    suite, fitted, tmp_path, small_rounds, n_events
+):
+    data, config = read_inputs(suite), TextureConfig(**OPTIONS)
+    run = tmp_path / "run"
+    where = {"run": run, "scheduler": "synchronous"}
+    with pytest.raises(KeyboardInterrupt):
+        fit_texture(data, config, progress=interrupted(n_events), **where)
+    with pytest.raises(DscError):
+        TextureModel.load(run)
+    assert_same(fit_texture(data, config, resume=True, **where), fitted.model_)
+    assert_same(TextureModel.load(run), fitted.model_)
+
+
+def test_run__resuming_does_only_what_is_missing(suite, tmp_path, small_rounds, monkeypatch):
+    data, config = read_inputs(suite), TextureConfig(**OPTIONS)
+    where = {"run": tmp_path / "run", "scheduler": "synchronous"}
+    events = []
+    fit_texture(data, config, progress=events.append, scheduler="synchronous")
+    with pytest.raises(KeyboardInterrupt):  # before the last two pictures
+        fit_texture(data, config, progress=interrupted(len(events) - 1), **where)
+    seen = count_calls(monkeypatch)
+    fit_texture(data, config, resume=True, **where)
+    assert len(seen) == 2
+
+
+def test_run__a_classifier_continues_what_was_interrupted(suite, fitted, tmp_path):
+    data, config = read_inputs(suite), TextureConfig(**OPTIONS)
+    with pytest.raises(KeyboardInterrupt):
+        fit_texture(data, config, run=tmp_path / "run", progress=interrupted(2))
+    assert_same(make(run=tmp_path / "run").fit(suite).model_, fitted.model_)
+
+
+@pytest.fixture(scope="module")
+def runs(suite, tmp_path_factory):
+    """A folder of two runs: one was interrupted, one is finished."""
+    data, config = read_inputs(suite), TextureConfig(**OPTIONS)
+    folder = tmp_path_factory.mktemp("runs")
+    fit_texture(data, config, run=folder / "finished")
+    with pytest.raises(KeyboardInterrupt):
+        fit_texture(data, config, run=folder / "interrupted", progress=interrupted(2))
+    return folder
+
+
+@pytest.mark.parametrize("state", ["interrupted", "finished"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_atoms": 3}, "n_atoms"),
+        ({"stride": 2}, "stride"),
+        ({"seed": 1}, "seed"),
+        ({"sparsity": 2, "update": "mod"}, r"(?s)sparsity.*update|update.*sparsity"),
+    ],
+)
+def test_run__resuming_with_other_options_names_them(
+    suite, runs, fitted, tmp_path, change, message, state
+):
+    data, run = read_inputs(suite), tmp_path / "run"
+    shutil.copytree(runs / state, run)
+    with pytest.raises(DscError, match=message):
+        fit_texture(data, TextureConfig(**{**OPTIONS, **change}), run=run, resume=True)
+    again = fit_texture(data, TextureConfig(**OPTIONS), run=run, resume=True)
+    assert_same(again, fitted.model_)  # the refused attempt has spoilt nothing
+
+
+def test_run__resuming_with_other_pictures_is_refused(suite, train, tmp_path):
+    run = tmp_path / "run"
+    make(run=run).fit(*train)
+    other = [train[0][0][::-1].copy(), *train[0][1:]]
+    with pytest.raises(DscError, match="dashes"):
+        make(run=run).fit(other, train[1])
+    with pytest.raises(DscError, match="wide"):
+        make(run=run).fit(train[0][:-3], train[1][:-3])
+
+
+def test_run__an_existing_one_needs_resume(suite, tmp_path):
+    data, config = read_inputs(suite), TextureConfig(**{**OPTIONS, "n_iterations": 0})
+    fit_texture(data, config, run=tmp_path / "run")
+    with pytest.raises(DscError, match="run"):
+        fit_texture(data, config, run=tmp_path / "run")
+
+
+def test_run__a_folder_of_something_else_is_refused(train, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(DscError, match="exists"):
+        make(run=tmp_path).fit(*train)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_run__none_leaves_nothing_behind(train, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make(n_iterations=0).fit(*train)
+    assert not any(tmp_path.iterdir())
+
+
+# --- bad input ----------------------------------------------------------------------------------
+
+
+def test_bad_input__a_class_without_pictures(class_folders, tmp_path):
+    folder = tmp_path / "folders"
+    shutil.copytree(class_folders, folder)
+    (folder / "zigzag").mkdir()
+    with pytest.raises(DscError, match="zigzag"):
+        make().fit(folder)
+
+
+@pytest.mark.parametrize("labels", [["wide"] * 12, [1] * 12])
+def test_bad_input__fewer_than_two_classes(train, labels):
+    with pytest.raises(DscError, match=r"(?s)found.*1.*(at least|need).*2|two"):
+        make().fit(train[0], labels)
+
+
+def test_bad_input__one_folder_of_a_single_class(class_folders):
+    with pytest.raises(DscError, match="class"):
+        make().fit(class_folders / "wide")
+
+
+def test_bad_input__no_labels(train):
+    with pytest.raises(DscError, match=r"class|label"):
+        make().fit(train[0])
+
+
+@pytest.mark.parametrize("n_labels", [0, 11, 13])
+def test_bad_input__wrong_number_of_labels(train, n_labels):
+    with pytest.raises(DscError, match=rf"(?s){n_labels}.*12|12.*{n_labels}"):
+        make().fit(train[0], (train[1] + train[1])[:n_labels])
+
+
+def test_bad_input__wrong_number_of_labels_at_score_time(fitted, test):
+    with pytest.raises(DscError, match=r"(?s)15.*16|16.*15"):
+        fitted.score(test[0], test[1][:15])
+
+
+def test_bad_input__no_labels_at_score_time(fitted, test):
+    with pytest.raises(DscError, match=r"class|label"):
+        fitted.score(test[0])
+
+
+def test_bad_input__unknown_labels_at_score_time(fitted, test):
+    truth = ["marble", *test[1][1:-1], "felt"]
+    with pytest.raises(DscError, match=r"(?s)felt.*marble|marble.*felt"):
+        fitted.score(test[0], truth)
+
+
+def test_bad_input__pictures_smaller_than_the_diameter(train, fitted):
+    small = [*train[0][:10], train[0][10][:6], train[0][11][:, :5]]
+    for use in (lambda: make().fit(small, train[1]), lambda: fitted.predict(small)):
+        with pytest.raises(DscError, match="7") as caught:
+            use()
+        assert "6 × 48" in str(caught.value)
+        assert "48 × 5" in str(caught.value)
+
+
+def test_bad_input__constant_pictures(train, fitted):
+    flat = [np.full((48, 48), value, np.uint8) for value in (0, 77)]
+    pictures = [flat[0], *train[0][1:11], flat[1]]
+    for use in (lambda: make().fit(pictures, train[1]), lambda: fitted.predict(pictures)):
+        with pytest.raises(DscError, match="constant") as caught:
+            use()
+        assert "2 problems" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_bad_input__pixels_that_are_no_numbers(train, fitted, value):
+    pictures = [picture / 255 for picture in train[0]]
+    pictures[7][20, 20] = value
+    for use in (
+        lambda: make().fit(pictures, train[1]),
+        lambda: fitted.predict(pictures),
+        lambda: fitted.label_map(pictures[7]),
+    ):
+        with pytest.raises(DscError, match=r"nan|NaN|inf|finite"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "rotatonal"}, "did you mean 'rotational'"),
+        ({"method": "standrad"}, "did you mean 'standard'"),
+        ({"update": "ksdv"}, "did you mean 'ksvd'"),
+        ({"n_atoms": 0}, "n_atoms: found 0"),
+        ({"stride": 0, "patches_per_image": -1}, "(?s)patches_per_image.*stride"),
+        ({"sparsity": 1.5}, "sparsity"),
+        ({"diameter": 1}, "diameter"),
+        ({"n_iterations": -1}, "n_iterations"),
+        ({"random_state": -1}, "seed|random_state"),
+    ],
+)
+def test_bad_input__options_by_name(train, options, message):
+    with pytest.raises(DscError, match=message):
+        make(**options).fit(*train)
+
+
+@pytest.mark.parametrize(
+    ("pictures", "message"),
+    [
+        ([], "found"),
+        ([np.zeros(48)], "shape"),
+        ([np.zeros((2, 48, 48, 3, 2))], "shape"),
+        (["none.png"], r"none\.png"),
+        ([None], "picture 0: found"),
+    ],
+)
+def test_bad_input__what_is_no_picture(fitted, pictures, message):
+    with pytest.raises(DscError, match=message):
+        fitted.predict(pictures)
+
+
+def test_bad_input__a_damaged_file(class_folders, tmp_path):
+    folder = tmp_path / "folders"
+    shutil.copytree(class_folders, folder)
+    broken = sorted((folder / "mesh").iterdir())[0]
+    broken.write_bytes(broken.read_bytes()[:100])
+    with pytest.raises(DscError, match=broken.name):
+        make().fit(folder)

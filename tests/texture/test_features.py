@@ -1,0 +1,333 @@
+"""Counted labels: the same for any tasks and scheduler, kept in a log that survives a kill."""
+
+import numpy as np
+import pytest
+import zarr
+from PIL import Image
+
+import dsc
+from dsc.engine import open_engine
+from dsc.errors import DscError
+from dsc.patches.pictures import open_pictures
+from dsc.texture import features
+from dsc.texture.features import (
+    FeatureLog,
+    check_pictures,
+    count_labels,
+    histograms,
+    label_part,
+    picture_hash,
+)
+from dsc.texture.labelling import Labeller
+
+N_PICTURES = 9
+
+
+@pytest.fixture(scope="module")
+def labeller():
+    basis = dsc.disk_basis(7)
+    atoms = dsc.random_atoms(basis, 6, seed=0).reshape(3, 2, -1)
+    return Labeller(atoms, basis, 1, 60, 2)
+
+
+@pytest.fixture(scope="module")
+def arrays(picture):
+    """Pictures of several sizes, one of them partly flat."""
+    made = [
+        picture(name)[40 * i : 40 * i + 24 + i, 30 : 60 + 2 * i].astype(np.float32)
+        for i, name in enumerate(["gravel", "brick", "grass"] * (N_PICTURES // 3))
+    ]
+    made[4] = made[4].copy()
+    made[4][:, :16] = 0.25
+    return made
+
+
+@pytest.fixture(scope="module")
+def pictures(arrays):
+    return open_pictures(arrays)
+
+
+@pytest.fixture
+def engine():
+    with open_engine("synchronous") as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def process_engine():
+    """A cluster of two worker processes."""
+    with open_engine("processes", 2) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def expected(pictures, labeller):
+    """Counts and number of patches, from the labels themselves."""
+    maps = [labeller.label_picture(picture)[0] for picture in pictures]
+    return [
+        (tuple(np.bincount(labels[labels >= 0], minlength=3).tolist()), labels.size)
+        for labels in maps
+    ]
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """A round is one task of one picture."""
+    monkeypatch.setattr(features, "TASKS", 1)
+    monkeypatch.setattr(features, "ROWS", 1)
+
+
+@pytest.fixture
+def labelled(monkeypatch):
+    """The names of the pictures that are labelled from now on."""
+    names = []
+
+    def watched(pictures, **options):
+        names.extend(picture.name for picture in pictures)
+        return label_part(pictures, **options)
+
+    monkeypatch.setattr(features, "label_part", watched)
+    return names
+
+
+def counted(found):
+    return [(tuple(feature.counts), feature.n_patches) for feature in found]
+
+
+def stop_after(n_rounds):
+    """A progress that raises when so many rounds are done."""
+    seen = []
+
+    def progress(event):
+        seen.append(event)
+        if len(seen) == n_rounds:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+# --- counts -------------------------------------------------------------------------------------
+
+
+def test_count_labels__counts_the_labels_of_every_picture(pictures, labeller, engine, expected):
+    found = count_labels(pictures, labeller, engine)
+    assert counted(found) == expected
+    for picture, feature in zip(pictures, found, strict=True):
+        assert feature.n_patches == np.prod(labeller.grid(picture.shape))
+        assert feature.n_patches <= feature.evaluated + (feature.n_patches - sum(feature.counts))
+        assert feature.evaluated <= feature.n_patches * 6
+
+
+def test_count_labels__all_patches_are_counted_but_flat_ones(pictures, labeller, engine):
+    found = count_labels(pictures, labeller, engine)
+    missing = [feature.n_patches - sum(feature.counts) for feature in found]
+    assert missing[4] > 0
+    assert sum(missing) == missing[4]
+
+
+def test_count_labels__of_nothing_is_nothing(labeller, engine):
+    assert count_labels([], labeller, engine) == []
+
+
+def test_count_labels__a_picture_may_come_twice(pictures, labeller, engine, expected, tmp_path):
+    log = FeatureLog(tmp_path / "log", labeller.identity)
+    places = [0, 1, 0, 2, 1, 0]
+    for _ in range(2):
+        found = count_labels([pictures[i] for i in places], labeller, engine, log)
+        assert counted(found) == [expected[i] for i in places]
+
+
+def test_count_labels__reports_rounds(pictures, labeller, engine, one_by_one):
+    events = []
+    count_labels(pictures, labeller, engine, progress=events.append)
+    assert [event["done"] for event in events] == list(range(1, N_PICTURES + 1))
+    assert {event["total"] for event in events} == {N_PICTURES}
+
+
+@pytest.mark.parametrize(("tasks", "rows"), [(1, 1), (1, 700), (3, 1), (100, 300), (2, 10**6)])
+def test_count_labels__task_size_does_not_matter(
+    pictures, labeller, engine, expected, monkeypatch, tasks, rows
+):
+    monkeypatch.setattr(features, "TASKS", tasks)
+    monkeypatch.setattr(features, "ROWS", rows)
+    assert counted(count_labels(pictures, labeller, engine)) == expected
+
+
+@pytest.mark.parametrize(("scheduler", "n_workers"), [("threads", 1), ("threads", 3)])
+def test_count_labels__same_counts_on_threads(
+    pictures, labeller, expected, scheduler, n_workers, monkeypatch
+):
+    monkeypatch.setattr(features, "ROWS", 1)
+    with open_engine(scheduler, n_workers) as engine:
+        assert counted(count_labels(pictures, labeller, engine)) == expected
+
+
+def test_count_labels__same_counts_on_processes(
+    pictures, labeller, expected, process_engine, monkeypatch
+):
+    monkeypatch.setattr(features, "ROWS", 1)
+    assert counted(count_labels(pictures, labeller, process_engine)) == expected
+
+
+def test_count_labels__same_counts_from_files_and_zarr_on_processes(
+    arrays, labeller, engine, process_engine, tmp_path, monkeypatch
+):
+    grey = np.round(255 * arrays[0]).astype(np.uint8)
+    Image.fromarray(grey).save(tmp_path / "a.png")
+    stored = zarr.create_array(
+        tmp_path / "b.zarr", shape=arrays[1].shape, chunks=(9, 9), dtype="f4"
+    )
+    stored[:] = arrays[1]
+    np.save(tmp_path / "c.npy", arrays[2])
+    files = [open_pictures(tmp_path / name)[0] for name in ("a.png", "b.zarr", "c.npy")]
+    same = open_pictures([grey, arrays[1], arrays[2]])
+    monkeypatch.setattr(features, "ROWS", 1)
+    wanted = counted(count_labels(same, labeller, engine))
+    assert counted(count_labels(files, labeller, process_engine)) == wanted
+
+
+# --- the log ------------------------------------------------------------------------------------
+
+
+def test_log__an_interrupted_run_continues(
+    pictures, labeller, engine, expected, one_by_one, labelled, tmp_path
+):
+    log = FeatureLog(tmp_path / "log", labeller.identity)
+    with pytest.raises(KeyboardInterrupt):
+        count_labels(pictures, labeller, engine, log, stop_after(3))
+    names = [picture.name for picture in pictures]
+    assert labelled == names[:3]
+    assert set(log.read()) == {picture_hash(picture) for picture in pictures[:3]}
+    labelled.clear()
+    assert counted(count_labels(pictures, labeller, engine, log)) == expected
+    assert labelled == names[3:]
+    labelled.clear()
+    assert counted(count_labels(pictures, labeller, engine, log)) == expected
+    assert labelled == []
+
+
+def test_log__a_run_continues_on_another_scheduler(
+    pictures, labeller, engine, process_engine, expected, one_by_one, tmp_path
+):
+    log = FeatureLog(tmp_path / "log", labeller.identity)
+    with pytest.raises(KeyboardInterrupt):
+        count_labels(pictures, labeller, process_engine, log, stop_after(1))
+    done = len(log.read())
+    assert 0 < done < N_PICTURES
+    assert counted(count_labels(pictures, labeller, engine, log)) == expected
+
+
+def test_log__the_same_picture_elsewhere_is_known(arrays, labeller, engine, labelled, tmp_path):
+    """A picture is what is in its file, not where that is."""
+    log = FeatureLog(tmp_path / "log", labeller.identity)
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        np.save(tmp_path / folder / f"{folder}.npy", arrays[0])
+        pictures = open_pictures(tmp_path / folder / f"{folder}.npy")
+        count_labels(pictures, labeller, engine, log)
+    assert len(labelled) == 1
+
+
+def test_log__a_changed_picture_is_labelled_again(arrays, labeller, engine, labelled, tmp_path):
+    log = FeatureLog(tmp_path / "log", labeller.identity)
+    found = []
+    for array in arrays[:2]:
+        np.save(tmp_path / "picture.npy", array)
+        found += count_labels(open_pictures(tmp_path / "picture.npy"), labeller, engine, log)
+    assert len(labelled) == 2
+    assert found[0].counts != found[1].counts
+
+
+@pytest.mark.parametrize("cut", [1, 2, 20, 60])
+def test_log__a_line_cut_by_a_kill_does_not_count(
+    pictures, labeller, engine, expected, labelled, tmp_path, cut
+):
+    path = tmp_path / "log"
+    log = FeatureLog(path, labeller.identity)
+    count_labels(pictures, labeller, engine, log)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    labelled.clear()
+    names = [picture.name for picture in pictures]
+    kept = log.read()
+    assert len(kept) >= N_PICTURES - 1
+    assert counted(count_labels(pictures, labeller, engine, log)) == expected
+    assert labelled == names[-1:] or (cut == 1 and not labelled)  # only the line's end was cut
+    assert len(log.read()) == N_PICTURES  # what came after the cut line is not lost with it
+    labelled.clear()
+    assert counted(count_labels(pictures, labeller, engine, log)) == expected
+    assert labelled == []
+
+
+@pytest.mark.parametrize("size", [0, 1, 12, 40, "line"])
+def test_log__a_kill_in_its_first_line_leaves_an_empty_log(
+    pictures, labeller, engine, expected, labelled, tmp_path, size
+):
+    path = tmp_path / "log"
+    log = FeatureLog(path, labeller.identity)
+    count_labels(pictures[:1], labeller, engine, log)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.index(b"\n") if size == "line" else size])
+    labelled.clear()
+    for _ in range(2):
+        assert counted(count_labels(pictures, labeller, engine, log)) == expected
+    assert len(labelled) == N_PICTURES
+
+
+def test_log__of_another_model_is_refused(pictures, labeller, engine, tmp_path):
+    path = tmp_path / "log"
+    count_labels(pictures[:2], labeller, engine, FeatureLog(path, labeller.identity))
+    before = path.read_bytes()
+    other = Labeller(labeller.atoms[:, ::-1].copy(), labeller.basis, 1, 60, 2)
+    with pytest.raises(DscError, match=r"log.*another model"):
+        count_labels(pictures, other, engine, FeatureLog(path, other.identity))
+    assert path.read_bytes() == before
+
+
+def test_log__without_one_nothing_is_written(pictures, labeller, engine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    count_labels(pictures, labeller, engine)
+    assert not any(tmp_path.iterdir())
+
+
+# --- histograms and bad pictures ----------------------------------------------------------------
+
+
+def test_histograms__are_the_shares_of_labelled_patches(pictures, labeller, engine, expected):
+    found = histograms(count_labels(pictures, labeller, engine), [p.name for p in pictures])
+    assert found.shape == (N_PICTURES, 3)
+    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-12)
+    for row, (counts, _) in zip(found, expected, strict=True):
+        np.testing.assert_allclose(row, np.array(counts) / sum(counts))
+
+
+def test_histograms__constant_pictures_are_refused_all_at_once(arrays, labeller, engine):
+    flat = [np.full((20, 20), value, np.float32) for value in (0.0, 0.3, 1 / 3)]
+    pictures = open_pictures([flat[0], arrays[0], flat[1], arrays[1], flat[2]])
+    counts = count_labels(pictures, labeller, engine)
+    names = ["plain", "gravel", "bare", "brick", "smooth"]
+    with pytest.raises(DscError, match="constant") as caught:
+        histograms(counts, names)
+    for name, bad in zip(names, (1, 0, 1, 0, 1), strict=True):
+        assert (name in str(caught.value)) == bool(bad)
+
+
+def test_check_pictures__too_small_ones_are_refused_all_at_once(arrays):
+    small = [arrays[0][:6, :20], arrays[0], arrays[1][:, :3], arrays[2][:7, :7]]
+    pictures = open_pictures(small)
+    with pytest.raises(DscError, match="2 problems") as caught:
+        check_pictures(pictures, 7)
+    message = str(caught.value)
+    assert "array 0: found 6 × 20 pixels, need at least 7 × 7" in message
+    assert f"array 2: found {len(arrays[1])} × 3 pixels" in message
+    assert "array 1" not in message
+    assert "array 3" not in message
+    check_pictures(pictures[1::2], 7)
+
+
+def test_check_pictures__of_very_many_it_names_some_and_says_how_many(arrays):
+    pictures = open_pictures([arrays[0][:5, :5]] * 50)
+    with pytest.raises(DscError, match="50 problems") as caught:
+        check_pictures(pictures, 7)
+    assert len(str(caught.value).splitlines()) < 30
+    assert "30 more" in str(caught.value)
