@@ -24,12 +24,13 @@ import numpy as np
 from dsc.basis import SteerableBasis
 from dsc.engine.numerics import fingerprint_difference
 from dsc.errors import DscError
+from dsc.files import append_records, partial_path, read_records, write_whole
 from dsc.learning.loop import State
 from dsc.model.dictionary import Dictionary, load_state, save_state
 from dsc.store import is_finished, open_store
 
 KEEP = 2  # checkpoints
-PARTIAL = ".run.toml.partial"
+PARTIAL = partial_path(Path("run.toml")).name
 FILES = {
     "run.toml", PARTIAL, "events.jsonl", "checkpoints", "model.zarr", "report", "patches",
     "features.jsonl",
@@ -75,17 +76,13 @@ class RunFolder:
 
     def write_options(self, options: dict[str, Any]) -> None:
         """Write run.toml, whole or not at all."""
-        partial = self.path / PARTIAL
-        partial.write_text(to_toml(options), encoding="utf-8")
-        partial.replace(self.path / "run.toml")
+        write_whole(self.path / "run.toml", to_toml(options))
 
     def log(self, event: str, **values: Any) -> None:
         """Append an event."""
-        line = json.dumps({"event": event, "time": time.time(), **values})
-        path = self.path / "events.jsonl"
-        cut = path.is_file() and not path.read_bytes().endswith(b"\n")  # by a kill: starts anew
-        with path.open("a", encoding="utf-8") as file:
-            file.write("\n" * cut + line + "\n")
+        append_records(
+            self.path / "events.jsonl", [{"event": event, "time": time.time(), **values}]
+        )
 
     @property
     def n_tasks(self) -> int:
@@ -95,16 +92,7 @@ class RunFolder:
 
     def events(self) -> list[dict[str, Any]]:
         """All complete events so far; a line that a kill has cut does not count."""
-        path = self.path / "events.jsonl"
-        if not path.is_file():
-            return []
-        found = []
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                found.append(json.loads(line))
-            except json.JSONDecodeError:
-                continue
-        return found
+        return read_records(self.path / "events.jsonl")
 
     def save(self, state: State, basis: SteerableBasis, identity: dict[str, Any]) -> None:
         """Write a checkpoint; older ones than the last two go."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dsc.errors import DscError
+from dsc.files import write_whole
 from dsc.model import Dictionary
 from dsc.model.runs import RunFolder, from_toml
 from dsc.patches import StoredPatches
@@ -106,22 +107,15 @@ class _Files:
         try:
             self.html.parent.mkdir(parents=True, exist_ok=True)
             self.html.unlink(missing_ok=True)
-            _put(self.json, json.dumps(facts, indent=1, ensure_ascii=False).encode())
+            write_whole(self.json, json.dumps(facts, indent=1, ensure_ascii=False).encode())
             for path in self.all()[1:]:
                 path.unlink(missing_ok=True)
             for name, drawn in figures.items():
-                _put(self.plot(name, "png"), drawn.png)
-                _put(self.plot(name, "svg"), drawn.svg)
-            _put(self.html, text.encode())
+                write_whole(self.plot(name, "png"), drawn.png)
+                write_whole(self.plot(name, "svg"), drawn.svg)
+            write_whole(self.html, text.encode())
         except OSError as error:
             raise DscError(f"{self.html}: the report cannot be written: {error}") from error
-
-
-def _put(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(content)
-    partial.replace(path)
 
 
 def _check_run(folder: RunFolder) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from dsc.engine import Engine, part_tasks
 from dsc.errors import DscError
+from dsc.files import append_records, read_records
 from dsc.patches import Picture
 from dsc.store.foreign import Plane
 from dsc.texture.labelling import NONE, ROWS, Labeller
@@ -65,7 +65,7 @@ class FeatureLog:
 
     def read(self) -> dict[str, Feature]:
         """Finished pictures by their hashes; a line that a kill has cut does not count."""
-        records = self._records()
+        records = read_records(self.path)
         if not records:
             return {}
         header = records[0].get("model")
@@ -81,28 +81,9 @@ class FeatureLog:
 
     def append(self, features: dict[str, Feature]) -> None:
         """Add finished pictures."""
-        lines = [] if self._records() else [json.dumps({"model": self.model})]
-        lines += [
-            json.dumps({"picture": name, **asdict(feature)}) for name, feature in features.items()
-        ]
-        with self.path.open("a+b") as file:
-            cut = file.tell() > 0 and not self.path.read_bytes().endswith(b"\n")
-            file.write(("\n" * cut + "\n".join(lines) + "\n").encode())
-
-    def _records(self) -> list[dict[str, Any]]:
-        """The header and all lines after it, but for those that were cut."""
-        if not self.path.is_file():
-            return []
-        lines = self.path.read_text(encoding="utf-8").splitlines()
-        return [record for line in lines if (record := _parse(line)) is not None]
-
-
-def _parse(line: str) -> dict[str, Any] | None:
-    try:
-        record: dict[str, Any] = json.loads(line)
-    except json.JSONDecodeError:
-        return None
-    return record
+        header = [] if read_records(self.path) else [{"model": self.model}]
+        lines = ({"picture": name, **asdict(feature)} for name, feature in features.items())
+        append_records(self.path, [*header, *lines])
 
 
 def count_labels(

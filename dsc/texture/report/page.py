@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dsc.errors import DscError
+from dsc.files import write_whole
 from dsc.report.numbers import Numbers
 from dsc.report.page import page
 from dsc.report.plots import Drawn, draw
@@ -141,19 +142,14 @@ def _write(folder: Path, facts: dict[str, Any], drawn: dict[str, Drawn], text: s
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "index.html").unlink(missing_ok=True)
-        _put(folder / "report.json", json.dumps(facts, indent=1, ensure_ascii=False).encode())
+        write_whole(
+            folder / "report.json", json.dumps(facts, indent=1, ensure_ascii=False).encode()
+        )
         for path in _files(folder)[1:]:
             path.unlink(missing_ok=True)
         for name, one in drawn.items():
-            _put(folder / f"{name}.png", one.png)
-            _put(folder / f"{name}.svg", one.svg)
-        _put(folder / "index.html", text.encode())
+            write_whole(folder / f"{name}.png", one.png)
+            write_whole(folder / f"{name}.svg", one.svg)
+        write_whole(folder / "index.html", text.encode())
     except OSError as error:
         raise DscError(f"{folder}: the report cannot be written: {error}") from error
-
-
-def _put(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(content)
-    partial.replace(path)

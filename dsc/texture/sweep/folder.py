@@ -10,7 +10,6 @@ FOLDER/index.html    the page
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import Any
 
 from dsc.engine.numerics import fingerprint_difference
 from dsc.errors import DscError
+from dsc.files import append_records, partial_path, read_records, write_whole
 from dsc.texture.config import TextureConfig
 from dsc.texture.sweep.results import KIND, SettingResult
 
@@ -44,7 +44,7 @@ class SweepFolder:
         """The finished settings to go on from; refuses what must not be touched, writes nothing."""
         with _reported(self.path, "read"):
             names = self._names()
-            records = list(self._records())
+            records = read_records(self.path / LOG)
         ours = names <= _files() and (bool(records) or names <= _partials())
         if not ours or (records and records[0].get("kind") != KIND):
             raise DscError(f"{self.path}: exists and is no sweep of dsc: choose another folder")
@@ -80,19 +80,13 @@ class SweepFolder:
 
     def append(self, result: SettingResult) -> None:
         """Add a finished setting to the log."""
-        line = json.dumps(result.to_dict()) + "\n"
-        with _reported(self.path / LOG, "written"), (self.path / LOG).open("a+b") as file:
-            cut = not (self.path / LOG).read_bytes().endswith(b"\n")  # by a kill: starts anew
-            file.write(("\n" * cut + line).encode())
-            file.flush()
-            os.fsync(file.fileno())
+        with _reported(self.path / LOG, "written"):
+            append_records(self.path / LOG, [result.to_dict()])
 
     def write(self, name: str, text: str) -> None:
         """Write a file, whole or not at all."""
         with _reported(self.path / name, "written"):
-            partial = self.path / _partial(name)
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(self.path / name)
+            write_whole(self.path / name, text)
 
     def drop_patches(self) -> None:
         """Remove all training patches."""
@@ -102,18 +96,6 @@ class SweepFolder:
 
     def _names(self) -> set[str]:
         return {entry.name for entry in self.path.iterdir()} if self.path.exists() else set()
-
-    def _records(self) -> Iterator[dict[str, Any]]:
-        """The lines of the log; one that a kill has cut does not count."""
-        path = self.path / LOG
-        lines = path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else []
-        for line in lines:
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            if isinstance(record, dict):
-                yield record
 
     def _check_identity(self, found: dict[str, Any], wanted: dict[str, Any]) -> None:
         differences = [
@@ -129,12 +111,8 @@ class SweepFolder:
             )
 
 
-def _partial(name: str) -> str:
-    return f".{name}.partial"
-
-
 def _partials() -> set[str]:
-    return {_partial(name) for name in (LOG, TABLE, NUMBERS, PAGE)}
+    return {partial_path(Path(name)).name for name in (LOG, TABLE, NUMBERS, PAGE)}
 
 
 def _files() -> set[str]:

@@ -1,0 +1,45 @@
+"""Files that are whole or absent, and logs of JSON lines that a kill can cut but not spoil."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+def partial_path(path: Path) -> Path:
+    """Where a file is written before it gets its name."""
+    return path.with_name(f".{path.name}.partial")
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all."""
+    partial = partial_path(path)
+    partial.write_bytes(content.encode() if isinstance(content, str) else content)
+    partial.replace(path)
+
+
+def append_records(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Add JSON objects, one a line; a line that a kill has cut ends first."""
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    with path.open("a+b") as file:
+        if file.tell() > 0:
+            file.seek(-1, 2)
+            lines = lines if file.read() == b"\n" else "\n" + lines
+        file.write(lines.encode())
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """The JSON objects of a log; a line that a kill has cut does not count."""
+    if not path.is_file():
+        return []
+    found = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(record, dict):
+            found.append(record)
+    return found
