@@ -60,8 +60,13 @@ class TextureConfig(Options):
 
     @property
     def learning(self) -> LearnConfig:
-        """How the dictionary of a class is learned."""
+        """How the dictionary of a class is learned.
+
+        From patches, not from random atoms: on training pictures held out and turned, that was
+        better in every measure, and atoms are pruned from the first pass on.
+        """
         return LearnConfig(
+            init="patches",
             n_atoms=self.n_atoms,
             sparsity=self.sparsity,
             n_angles=self.n_angles,
