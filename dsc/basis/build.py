@@ -18,6 +18,7 @@ from scipy.special import jn_zeros, jv
 from dsc.basis.blocks import block_svd, orthogonal_blocks
 from dsc.basis.grid import check_diameter, disk_mask, polar_grid
 from dsc.basis.steerable import SteerableBasis
+from dsc.blas import one_blas_thread
 from dsc.errors import unknown_choice
 
 Matrix = NDArray[np.float64]
@@ -72,6 +73,7 @@ def make_basis(name: str, diameter: int) -> SteerableBasis:
 
 
 @lru_cache(maxsize=8)
+@one_blas_thread()
 def _disk_basis(diameter: int) -> SteerableBasis:
     radius, angle = polar_grid(diameter)
     rho = diameter / 2 + 0.5
@@ -96,6 +98,7 @@ def _disk_basis(diameter: int) -> SteerableBasis:
 
 
 @lru_cache(maxsize=8)
+@one_blas_thread()
 def _annular_basis(diameter: int) -> SteerableBasis:
     radius, angle = polar_grid(diameter)
     n_rings = diameter // 2

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsc.basis import kernels
 from dsc.basis.blocks import block_svd
 from dsc.basis.rows import as_real, as_rows, check_values, row_chunks
+from dsc.blas import one_blas_thread
 from dsc.errors import DscError
 
 RCOND = 1e-6  # singular values below this fraction of the largest count as zero
@@ -91,6 +92,7 @@ class SteerableBasis:
         return self.matrix if self.is_orthonormal else self._decomposition[1]
 
     @cached_property
+    @one_blas_thread()
     def gram(self) -> NDArray[np.float64]:
         """(coord, coord) ΦᵀΦ, which turns coordinate residuals into pixel energies."""
         return self.matrix.T @ self.matrix
@@ -101,6 +103,7 @@ class SteerableBasis:
         return bool(np.abs(self.gram - np.eye(self.n_coords)).max() < 1e-9)
 
     @cached_property
+    @one_blas_thread()
     def _decomposition(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Singular values, largest first, and the transposed pseudo-inverse."""
         blocks = block_svd(self.matrix)

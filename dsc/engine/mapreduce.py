@@ -10,7 +10,7 @@ from typing import Any
 
 from dask import delayed
 
-from dsc.engine.numerics import use_one_blas_thread
+from dsc.blas import use_one_blas_thread
 from dsc.engine.tree import merge_all
 
 

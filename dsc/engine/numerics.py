@@ -1,30 +1,11 @@
-"""What decides the bits of a result besides the data: library versions, CPU type, BLAS threads."""
+"""What decides the bits of a result besides the data: library versions and CPU type."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import threading
-from typing import Any
 
 from llvmlite import binding
-from threadpoolctl import threadpool_info, threadpool_limits
-
-_lock = threading.Lock()
-_limits: list[Any] = []
-
-
-def use_one_blas_thread() -> None:
-    """Set BLAS to one thread in this process, once: two threads give other bits than one."""
-    with _lock:
-        if not _limits:
-            _limits.append(threadpool_limits(limits=1, user_api="blas"))
-
-
-def restore_blas_threads() -> None:
-    """Undo `use_one_blas_thread`."""
-    with _lock:
-        while _limits:
-            _limits.pop().restore_original_limits()
+from threadpoolctl import threadpool_info
 
 
 def numerics_fingerprint() -> dict[str, str]:

@@ -13,12 +13,8 @@ from typing import Any
 import dask
 from dask.system import CPU_COUNT
 
-from dsc.engine.numerics import (
-    fingerprint_difference,
-    numerics_fingerprint,
-    restore_blas_threads,
-    use_one_blas_thread,
-)
+from dsc.blas import restore_blas_threads, use_one_blas_thread
+from dsc.engine.numerics import fingerprint_difference, numerics_fingerprint
 from dsc.engine.plan import Resources, parse_bytes
 from dsc.errors import DscError
 

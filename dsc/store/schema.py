@@ -153,11 +153,11 @@ _TEXTURE = (
         "float64",
         "mean squared error per pixel of the disk before each iteration, and at the end",
     ),
-    Variable("count", ("label", "atom"), "int64", "uses of each atom in the last pass"),
+    Variable("atom_count", ("label", "atom"), "int64", "uses of each atom in the last pass"),
     *_basis(required=True),
     Variable("mask", ("y", "x"), "bool", "True inside the disk"),
     Variable(
-        "histogram",
+        "label_count",
         ("image", "label"),
         "int64",
         "patches of each training picture that the dictionary of a class codes best",

@@ -15,10 +15,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from dsc.engine import open_engine
 from dsc.errors import DscError
 from dsc.texture.config import TextureConfig
-from dsc.texture.evaluate import check_labels
 from dsc.texture.features import FeatureLog, count_labels, histograms
 from dsc.texture.fit import fit_texture
-from dsc.texture.inputs import read_inputs
+from dsc.texture.inputs import label_places, read_inputs
 from dsc.texture.maps import label_map
 from dsc.texture.model import TextureModel
 
@@ -31,8 +30,9 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     the training picture whose histogram is nearest by χ².
 
     Pictures are an array (image, y, x), a sequence of arrays (y, x) or (y, x, color) of any sizes,
-    of paths, a folder with one folder per class, or a suite in Outex layout. Whole numbers are
-    divided by the largest one of their type, floats stay as they are.
+    of paths, a folder with one folder per class, or a suite in Outex layout (`fit` takes its
+    training pictures, the other methods its test pictures). Whole numbers are divided by the
+    largest one of their type, floats stay as they are.
 
     Parameters
     ----------
@@ -43,12 +43,14 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scheduler, n_workers, memory_limit
         Where to run, as in `dsc.learn`. The result has the same bits on all.
     run
-        A folder in which an interrupted `fit` or `transform` continues; None keeps nothing.
+        A folder in which an interrupted `fit` or `transform` continues; None keeps nothing. A
+        cluster on other machines needs one that all of them see, and paths of pictures that all of
+        them can read.
 
     Attributes
     ----------
     classes_
-        Names of the classes.
+        The classes, in the type of `y`; strings after `load`.
     model_
         The `TextureModel`: atoms, histograms of the training pictures.
 
@@ -106,11 +108,10 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Their classes; None where X says them (a folder per class, a suite).
         """
         data = read_inputs(X, y)
-        self._set(
-            fit_texture(
-                data, self._config(), run=self.run, resume=self.run is not None, **self._where()
-            )
+        model = fit_texture(
+            data, self._config(), run=self.run, resume=self.run is not None, **self._where()
         )
+        self._set(model, model.label_names if y is None else list(y))
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -128,7 +129,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """(image, label) χ² to the nearest training picture of each class; small is alike."""
         return np.asarray(self._fitted().classify(self.transform(X))[1])
 
-    def predict(self, X: Any) -> NDArray[np.str_]:
+    def predict(self, X: Any) -> NDArray[Any]:
         """The class of the nearest training picture."""
         places = self._fitted().classify(self.transform(X))[0]
         return np.asarray(self.classes_[places])
@@ -136,7 +137,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Sequence[Any] | None = None) -> float:
         """The share of pictures whose class is right."""
         model, data = self._fitted(), read_inputs(X, y, part="test")
-        truth = check_labels(data, model.label_names)
+        truth = label_places(data, model.label_names)
         return float((model.classify(self.transform(data))[0] == truth).mean())
 
     def label_map(self, picture: Any) -> NDArray[np.int64]:
@@ -154,7 +155,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = [f.name for f in fields(model.config) if f.name != "seed"]
         options = {name: getattr(model.config, name) for name in names}
         made = cls(**options, random_state=model.config.seed)
-        made._set(model)
+        made._set(model, model.label_names)
         return made
 
     def _fitted(self) -> TextureModel:
@@ -162,9 +163,11 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DscError("this TextureClassifier is not fitted yet: call fit first")
         return self.model_
 
-    def _set(self, model: TextureModel) -> None:
+    def _set(self, model: TextureModel, labels: Sequence[Any]) -> None:
+        """Keep the model, and the classes in its order but in the type that they were given."""
+        given = {str(label): label for label in np.unique(np.asarray(labels))}
         self.model_ = model
-        self.classes_ = np.array(model.label_names)
+        self.classes_ = np.array([given[name] for name in model.label_names])
 
     def _config(self) -> TextureConfig:
         names = [f.name for f in fields(TextureConfig) if f.name != "seed"]

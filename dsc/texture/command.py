@@ -15,7 +15,7 @@ from dsc import console
 from dsc.errors import DscError
 from dsc.texture.config import METHODS, TextureConfig
 from dsc.texture.inputs import Labelled, read_inputs
-from dsc.texture.suite import is_suite
+from dsc.texture.suite import is_suite, read_suite
 from dsc.texture.sweep.results import SWEPT, SweepGrid
 
 LINE_EVERY = 20  # seconds between two lines of a log while pictures are labelled
@@ -73,7 +73,7 @@ def fit(
 
     begin = time.perf_counter()
     config = TextureConfig.from_options(options)
-    data = read_inputs(pictures, problem=problem, classes=classes)
+    data = _training_data(pictures, problem, classes)
     with _resumable(out):
         model = fit_texture(
             data,
@@ -126,12 +126,12 @@ def predict(
     begin = time.perf_counter()
     learned = TextureModel.load(model)
     found = open_pictures(list(pictures))
-    if maps is not None:
-        write_maps(learned, found, Path(maps))
     with open_engine(scheduler, n_workers, memory_limit) as engine:
         features = count_labels(found, learned.labeller, engine, progress=TextureProgress())
     names = [picture.name for picture in found]
     predicted, distances, neighbour = learned.classify(histograms(features, names))
+    if maps is not None:
+        write_maps(learned, found, Path(maps))
     rows = [
         {
             "picture": name,
@@ -187,7 +187,7 @@ def evaluate(
     from dsc.texture.evaluate import evaluate_texture
 
     config = TextureConfig.from_options(options)
-    data = read_inputs(pictures, problem=problem, classes=classes)
+    data = _training_data(pictures, problem, classes)
     with _resumable(out):
         facts = evaluate_texture(
             data,
@@ -275,7 +275,7 @@ def sweep(
     grid = SweepGrid(**{name: tuple(options.pop(name)) for name in SWEPT})
     with _resumable(out):
         result = run_sweep(
-            read_inputs(pictures, problem=problem, classes=classes),
+            _training_data(pictures, problem, classes),
             TextureConfig.from_options(options),
             grid,
             folder=out,
@@ -301,6 +301,15 @@ def sweep(
     console.say(f"the whole table is in {out}/table.md, see {out}/index.html")
 
 
+def _training_data(pictures: str, problem: str, classes: tuple[str, ...]) -> Labelled:
+    """The training pictures; those that a suite does not name are listed, not used."""
+    data = read_inputs(pictures, problem=problem, classes=classes)
+    if is_suite(pictures) and (extra := read_suite(pictures, problem, classes).extra):
+        listed = ", ".join(extra[:5]) + (", …" if len(extra) > 5 else "")
+        click.echo(f"{len(extra)} pictures that no split names are left out: {listed}", err=True)
+    return data
+
+
 def _test_data(pictures: str, test: str | None, problem: str, classes: tuple[str, ...]) -> Labelled:
     if test is not None:
         return read_inputs(test, problem=problem, classes=classes, part="test")
@@ -313,7 +322,8 @@ def _test_data(pictures: str, test: str | None, problem: str, classes: tuple[str
 
 def _named(pictures: str, problem: str, classes: tuple[str, ...]) -> dict[str, Any]:
     """What run.toml says of the data, so that it repeats the run."""
-    return {"pictures": str(Path(pictures).resolve()), "problem": problem, "classes": list(classes)}
+    place = pictures if "://" in pictures else str(Path(pictures).resolve())
+    return {"pictures": place, "problem": problem, "classes": list(classes)}
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dsc.basis import make_basis
 from dsc.basis.grid import check_diameter
 from dsc.errors import DscError
 from dsc.learning import LearnConfig
@@ -11,6 +12,7 @@ from dsc.learning.statistics import UPDATES
 from dsc.options import Options, option
 from dsc.patches import PatchConfig
 
+N_ANGLES = 120  # finer than for coding: pictures turned by half a step should have the same labels
 METHODS = ("rotational", "augmented", "standard")
 TURNS = tuple(6.0 * step for step in range(60))  # degrees: what augmentation turns patches by
 
@@ -34,7 +36,7 @@ class TextureConfig(Options):
     patches_per_image: int = option(4000, "Random patches of every training picture to learn from.")
     stride: int = option(1, "Pixels between the patches that are labelled.")
     n_angles: int | None = option(
-        None, "Size of the angle grid; by default 60, or 1 where atoms do not turn."
+        None, f"Size of the angle grid; by default {N_ANGLES}, or 1 where atoms do not turn."
     )
     n_iterations: int = option(10, "Passes over the training patches.")
     update: str = option("ksvd", "How atoms are updated.", tuple(UPDATES))
@@ -50,6 +52,11 @@ class TextureConfig(Options):
             check_diameter(self.diameter)
         except DscError as error:
             problems.append(str(error))
+        if not problems:
+            try:
+                self.learning.resolve(make_basis(self.basis, self.diameter))
+            except DscError as error:
+                problems.append(str(error))
         if problems:
             raise DscError("\n".join(problems))
 
@@ -65,11 +72,12 @@ class TextureConfig(Options):
         From patches, not from random atoms: on training pictures held out and turned, that was
         better in every measure, and atoms are pruned from the first pass on.
         """
+        turning = self.n_angles is None and self.method == "rotational"
         return LearnConfig(
             init="patches",
             n_atoms=self.n_atoms,
             sparsity=self.sparsity,
-            n_angles=self.n_angles,
+            n_angles=N_ANGLES if turning else self.n_angles,
             n_iterations=self.n_iterations,
             basis=self.basis,
             update=self.update,

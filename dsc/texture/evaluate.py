@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.engine import Engine, open_engine, part_tasks
-from dsc.errors import DscError
+from dsc.files import read_records
 from dsc.model.runs import RunFolder
 from dsc.patches import Picture
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import Feature, FeatureLog, count_labels, histograms
+from dsc.texture.features import Feature, FeatureLog, check_pictures, count_labels, histograms
 from dsc.texture.fit import fit_texture
-from dsc.texture.inputs import Labelled
-from dsc.texture.lbp import SCALES, lbp_histogram
+from dsc.texture.inputs import Labelled, label_places
+from dsc.texture.lbp import SCALES, lbp_histogram, lbp_side, unit_range
 from dsc.texture.model import TextureModel
 from dsc.texture.neighbours import chi_square, nearest
 from dsc.texture.report.gather import (
@@ -113,22 +113,11 @@ def evaluate_model(
     progress: Progress | None = None,
 ) -> Evaluation:
     """Classify pictures whose classes are known."""
-    truth = check_labels(test, model.label_names)
+    truth = label_places(test, model.label_names)
     features = count_labels(test.pictures, model.labeller, engine, log, progress)
     shares = histograms(features, [picture.name for picture in test.pictures])
     predicted, _, neighbour = model.classify(shares)
     return Evaluation(model, test, truth, predicted, neighbour, features)
-
-
-def check_labels(data: Labelled, label_names: Sequence[str]) -> Integers:
-    """The classes of pictures as places in `label_names`, refused if the model has not seen one."""
-    unknown = sorted({str(label) for label in data.labels if label not in label_names})
-    if unknown:
-        raise DscError(
-            f"labels: found {', '.join(unknown)}, which the model has not learned; need some of "
-            f"{', '.join(label_names)}"
-        )
-    return np.array([label_names.index(str(label)) for label in data.labels], np.int64)
 
 
 def evaluate_texture(
@@ -173,43 +162,60 @@ def evaluate_texture(
     The numbers of the report.
     """
     begin = time.perf_counter()
-    others = [other_row(path, name) for path in compare]
+    folder = RunFolder(Path(run))
+    earlier = sum(_spent(folder).values()) if resume else 0.0
     names = tuple(sorted({str(label) for label in train.labels}))
-    check_labels(test, names)
-    spent = {"learning": 0.0}
-
-    def watch(event: dict[str, Any]) -> None:
-        spent["learning"] += event["seconds"] if "iteration" in event else 0.0
-        progress(event)
-
+    same = {"suite": name, "label_names": list(names), "n_train": len(train), "n_test": len(test)}
+    others = [other_row(path, same) for path in compare]
+    label_places(test, names)
+    check_pictures(test.pictures, config.diameter)  # before anything is learned
     with open_engine(scheduler, n_workers, memory_limit) as engine:
         model = fit_texture(
-            train, config, run=run, resume=resume, options=options, scheduler=engine, progress=watch
+            train,
+            config,
+            run=run,
+            resume=resume,
+            options=options,
+            scheduler=engine,
+            progress=progress,
         )
-        log = FeatureLog(RunFolder(Path(run)).path / "features.jsonl", model.labeller.identity)
+        log = FeatureLog(folder.path / "features.jsonl", model.labeller.identity)
         done = evaluate_model(model, test, engine, log, progress)
         methods = [own_row(done), *others]
         if lbp:
-            started = time.perf_counter()
             methods += _lbp_rows(train, test, names, engine)
-            spent["lbp"] = time.perf_counter() - started
     if name.startswith("Outex"):
         methods += cited_rows()
-    seconds = {"total": time.perf_counter() - begin, **spent, "labelling the test": done.seconds}
+    seconds = {"total": earlier + time.perf_counter() - begin, **_spent(folder)}
     facts = report_facts(done, train, name, methods, seconds)
     write_texture_report(Path(run) / "report", facts, report_pictures(done, train, facts))
     return facts
 
 
+def _spent(folder: RunFolder) -> dict[str, float]:
+    """Seconds of learning and of labelling, in all sessions of a run."""
+    passes = [event for event in folder.events() if event["event"] == "iteration"]
+    pictures = read_records(folder.path / "features.jsonl")
+    return {
+        "learning": sum(event["seconds"] for event in passes),
+        "labelling": sum(record.get("seconds", 0.0) for record in pictures),
+    }
+
+
 def _lbp_rows(
     train: Labelled, test: Labelled, names: tuple[str, ...], engine: Engine
 ) -> list[dict[str, Any]]:
-    """Local binary patterns with the same nearest neighbour: the smallest scale, and all."""
+    """Local binary patterns with the same nearest neighbour: the smallest scale, and all.
+
+    None where a picture is too small for the largest scale.
+    """
     pictures = [*train.pictures, *test.pictures]
+    if min(min(picture.shape) for picture in pictures) < lbp_side():
+        return []
     parts = [tuple(pictures[i : i + LBP_PICTURES]) for i in range(0, len(pictures), LBP_PICTURES)]
     results = engine.compute(part_tasks(lbp_part, parts))
     features = np.concatenate(results)
-    truth = check_labels(train, names), check_labels(test, names)
+    truth = label_places(train, names), label_places(test, names)
     rows = []
     first = SCALES[0][0] + 2  # bins of the smallest scale
     for columns, scales in ((slice(0, first), SCALES[:1]), (slice(None), SCALES)):
@@ -228,9 +234,4 @@ def _lbp_rows(
 
 def lbp_part(pictures: tuple[Picture, ...]) -> Doubles:
     """LBP histograms of a task's pictures, each scaled to [0, 1] if it is not."""
-    return np.stack([lbp_histogram(_unit_range(picture.whole())) for picture in pictures])
-
-
-def _unit_range(grey: NDArray[np.float32]) -> NDArray[np.float32]:
-    low, high = float(grey.min()), float(grey.max())
-    return grey if low >= 0 and high <= 1 else (grey - low) / (high - low)
+    return np.stack([lbp_histogram(unit_range(picture.whole())) for picture in pictures])

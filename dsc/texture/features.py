@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ from dsc.engine import Engine, part_tasks
 from dsc.errors import DscError
 from dsc.files import append_records, read_records
 from dsc.patches import Picture
-from dsc.store.foreign import Plane
-from dsc.texture.labelling import NONE, ROWS, Labeller
+from dsc.patches.formats import NUMPY
+from dsc.patches.pictures import picture_problem
+from dsc.texture.labelling import NONE, Labeller
 
 TASKS = 12  # per thread, in a round: after each the log is written
+TASK_PATCHES = 8192  # in a task, at least
 MOST_LISTED = 20  # pictures named in an error
 
 Counts = NDArray[np.int64]
@@ -137,12 +140,20 @@ def label_part(pictures: tuple[Picture, ...], *, labeller: Labeller) -> list[Fea
     features = []
     for picture in pictures:
         try:
-            labels, evaluated = labeller.label_picture(picture)
-        except DscError as error:
-            raise DscError(f"{picture.name}: {error}") from error
-        counts = np.bincount(labels[labels != NONE], minlength=len(labeller.atoms))
-        features.append(Feature(tuple(counts.tolist()), labels.size, evaluated))
+            features.append(_count(picture, labeller))
+        except Exception as error:  # whatever a decoder raises is the file's fault
+            raise DscError(picture_problem(picture, error)) from error
     return features
+
+
+def _count(picture: Picture, labeller: Labeller) -> Feature:
+    counts = np.zeros(len(labeller.atoms), np.int64)
+    n_patches = evaluated = 0
+    for _, labels, n_pairs in labeller.label_pieces(picture):
+        counts += np.bincount(labels[labels != NONE], minlength=counts.size)
+        n_patches += labels.size
+        evaluated += n_pairs
+    return Feature(tuple(counts.tolist()), n_patches, evaluated)
 
 
 def _rounds(
@@ -155,7 +166,7 @@ def _rounds(
     for name, picture in todo.items():
         part[name] = picture
         n_patches += int(np.prod(labeller.grid(picture.shape)))
-        if n_patches >= ROWS // 2:
+        if n_patches >= TASK_PATCHES:
             batch.append(part)
             part, n_patches = {}, 0
         if len(batch) >= TASKS * n_threads:
@@ -205,16 +216,24 @@ def histograms(features: Sequence[Feature], names: Sequence[str]) -> NDArray[np.
 def picture_hash(picture: Picture) -> str:
     """SHA-256 of what a picture is read from: the bytes of its file, or its pixels."""
     source = picture.source
-    if isinstance(source, Plane):
+    try:
+        if isinstance(source, tuple) and source[0].suffix.lower() not in NUMPY:
+            path, page = source
+            status = path.stat()
+            whole = _file_hash(path, status.st_mtime_ns, status.st_size)
+            return hashlib.sha256(f"{whole} page {page}".encode()).hexdigest()
         total = hashlib.sha256(repr(picture.shape).encode())
         height, width = picture.shape
         for y in range(0, height, picture.tile[0]):
             rows = picture.read(y, min(y + picture.tile[0], height), 0, width)
             total.update(np.ascontiguousarray(rows).data)
-    elif isinstance(source, np.ndarray):
-        total = hashlib.sha256(repr((source.shape, source.dtype.str)).encode())
-        total.update(np.ascontiguousarray(source).data)
-    else:
-        path, page = source
-        total = hashlib.sha256(f"page {page}:".encode() + path.read_bytes())
-    return total.hexdigest()
+        return total.hexdigest()
+    except Exception as error:  # whatever a decoder raises is the file's fault
+        raise DscError(picture_problem(picture, error)) from error
+
+
+@lru_cache(maxsize=64)
+def _file_hash(path: Path, *_: int) -> str:
+    """Of a file as it is now: its time and size make another call of another file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -23,11 +23,17 @@ from dsc.patches import Picture, StoredPatches, extract_patches
 from dsc.store import is_finished
 from dsc.texture.config import TextureConfig
 from dsc.texture.features import FeatureLog, check_pictures, count_labels, histograms
-from dsc.texture.inputs import Labelled, check_classes
-from dsc.texture.labelling import Labeller
-from dsc.texture.model import TextureModel, identity_of, load_texture, save_texture
+from dsc.texture.inputs import Labelled, check_classes, label_places
+from dsc.texture.model import (
+    TextureModel,
+    identity_of,
+    load_texture,
+    make_labeller,
+    save_texture,
+)
 
 Progress = Callable[[dict[str, Any]], None]
+Checkpoint = tuple[list[State], SteerableBasis]
 
 
 def _silent(_: dict[str, Any]) -> None:
@@ -78,25 +84,23 @@ def fit_texture(
             identity = identity_of(
                 config,
                 label_names,
+                data.order,
                 {name: s.fingerprint for name, s in zip(label_names, sources, strict=True)},
                 numerics_fingerprint(),
             )
             if finished is not None:
-                check_identity(str(folder.path), _found(finished), identity)
+                check_identity(str(folder.path), finished.identity, identity)
                 return finished
+            last = _last_checkpoint(folder, identity)  # refused before anything is written
             folder.write_options({**(options or {}), **identity["config"]})
             folder.log("start", plan=plan.summary(), **identity)
-            states, basis = learn_classes(problems, identity, folder, engine, progress)
+            states, basis = learn_classes(problems, last, identity, folder, engine, progress)
         finally:
             shutil.rmtree(patches, ignore_errors=True)
         model = _model(data, label_names, config, identity, states, basis, engine, folder, progress)
         model.save(folder.model)
         folder.log("end", atoms_sha256=model.sha256)
         return model
-
-
-def _found(model: TextureModel) -> dict[str, Any]:
-    return identity_of(model.config, model.label_names, model.patches, model.numerics)
 
 
 @contextmanager
@@ -130,13 +134,13 @@ def extract_classes(
 
 def learn_classes(
     problems: list[Problem],
+    last: Checkpoint | None,
     identity: dict[str, Any],
     folder: RunFolder,
     engine: Engine,
     progress: Progress,
-) -> tuple[list[State], SteerableBasis]:
+) -> Checkpoint:
     """Learn the dictionaries of all classes, from the last checkpoint if there is one."""
-    last = _last_checkpoint(folder, identity)
     if last is None:
         basis = problems[0].basis
         states = [State(0, start_atoms(problem)) for problem in problems]
@@ -179,9 +183,7 @@ def _save_checkpoint(
         shutil.rmtree(old)
 
 
-def _last_checkpoint(
-    folder: RunFolder, identity: dict[str, Any]
-) -> tuple[list[State], SteerableBasis] | None:
+def _last_checkpoint(folder: RunFolder, identity: dict[str, Any]) -> Checkpoint | None:
     for path in sorted((folder.path / "checkpoints").glob("*.zarr"), reverse=True):
         if not is_finished(path):
             continue
@@ -196,7 +198,11 @@ def _last_checkpoint(
                 rest=float(rest),
             )
             for atoms, history, count, rest in zip(
-                arrays["atoms"], arrays["history"], arrays["count"], attributes["rest"], strict=True
+                arrays["atoms"],
+                arrays["history"],
+                arrays["atom_count"],
+                attributes["rest"],
+                strict=True,
             )
         ]
         return states, basis
@@ -207,7 +213,7 @@ def _arrays(states: list[State]) -> dict[str, Any]:
     return {
         "atoms": np.stack([state.atoms for state in states]),
         "history": np.array([state.history for state in states]),
-        "count": np.stack([state.count for state in states if state.count is not None]),
+        "atom_count": np.stack([state.count for state in states if state.count is not None]),
     }
 
 
@@ -224,23 +230,22 @@ def _model(
 ) -> TextureModel:
     """Label the training pictures with the learned dictionaries."""
     arrays = _arrays(states)
-    n_angles = config.learning.resolve(basis)
-    labeller = Labeller(arrays["atoms"], basis, config.sparsity, n_angles, config.stride)
+    labeller = make_labeller(config, arrays["atoms"], basis)
     log = FeatureLog(folder.path / "features.jsonl", labeller.identity)
     names = tuple(picture.name for picture in data.pictures)
     features = count_labels(data.pictures, labeller, engine, log, progress)
     histograms(features, names)  # refuses pictures without texture
-    places = {name: number for number, name in enumerate(label_names)}
     return TextureModel(
         atoms=arrays["atoms"],
         basis=basis,
         config=config,
         label_names=label_names,
         history=arrays["history"],
-        count=arrays["count"],
+        atom_count=arrays["atom_count"],
         patches=identity["patches"],
         numerics=identity["numerics"],
-        counts=np.array([feature.counts for feature in features], np.int64),
-        image_label=np.array([places[str(label)] for label in data.labels], np.int64),
+        label_count=np.array([feature.counts for feature in features], np.int64),
+        image_label=label_places(data, label_names),
         picture_names=names,
+        order=data.order,
     )

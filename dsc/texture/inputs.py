@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dsc.errors import DscError
 from dsc.patches import Picture, open_pictures
-from dsc.patches.formats import probe_array, take_plane
+from dsc.patches.formats import SUFFIXES, probe_array, take_plane
+from dsc.patches.inputs import is_zarr
 from dsc.patches.pictures import raise_problems
 from dsc.texture.suite import Sample, is_suite, read_suite
 
@@ -38,6 +41,12 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.pictures)
 
+    @property
+    def order(self) -> str:
+        """Hash of the names and classes in order."""
+        names = [picture.name for picture in self.pictures]
+        return hashlib.sha256(repr((names, self.labels)).encode()).hexdigest()
+
 
 def read_inputs(
     images: Any,
@@ -51,8 +60,8 @@ def read_inputs(
     Parameters
     ----------
     images
-        An array (image, y, x), a sequence of arrays (y, x) or (y, x, color), files or folders; a
-        folder with one folder per class; or a suite in Outex layout.
+        An array (image, y, x), a sequence of arrays (y, x) or (y, x, color) or of files; a folder
+        with one folder per class; or a suite in Outex layout.
     labels
         The class of each picture, where the input does not say it.
     problem
@@ -68,7 +77,9 @@ def read_inputs(
         suite = read_suite(images, problem, classes)
         return read_samples(suite.train if part == "train" else suite.test)
     if isinstance(images, str | os.PathLike):
-        pictures = _read_path(Path(images), need_classes=labels is None and part == "train")
+        if labels is None and part == "train":
+            _check_folders(Path(images))
+        pictures = open_pictures(images)
     else:
         pictures = _read_items(images)
     if not pictures:
@@ -91,11 +102,30 @@ def read_inputs(
 
 def read_samples(samples: Sequence[Sample]) -> Labelled:
     """The pictures of a suite."""
+    if not samples:
+        raise DscError("pictures: found none in this part of the suite, need at least one")
     return Labelled(
-        tuple(_one_picture(sample.path) for sample in samples),
+        tuple(_open_each([sample.path for sample in samples])),
         tuple(sample.label for sample in samples),
         tuple(sample.angle for sample in samples),
     )
+
+
+def label_places(data: Labelled, label_names: Sequence[str]) -> NDArray[np.int64]:
+    """The classes of pictures as places in `label_names`, refused if one is not among them."""
+    unlabelled = sum(label is None for label in data.labels)
+    if unlabelled:
+        raise DscError(
+            f"labels: found {unlabelled} pictures without a class, need one for each: give labels, "
+            "or one folder per class"
+        )
+    unknown = sorted({str(label) for label in data.labels if label not in label_names})
+    if unknown:
+        raise DscError(
+            f"labels: found {', '.join(unknown)}, which the model has not learned; need some of "
+            f"{', '.join(label_names)}"
+        )
+    return np.array([label_names.index(str(label)) for label in data.labels], np.int64)
 
 
 def check_classes(data: Labelled) -> tuple[str, ...]:
@@ -113,39 +143,47 @@ def check_classes(data: Labelled) -> tuple[str, ...]:
     return names
 
 
-def _read_path(path: Path, need_classes: bool) -> list[Picture]:
-    pictures = open_pictures(path)
-    if need_classes and path.is_dir():
-        present = {picture.label for picture in pictures}
+def _check_folders(root: Path) -> None:
+    """Refuse classes without pictures: folders that have none beside others that have some."""
+    if not root.is_dir() or is_zarr(root):
+        return
+    folders = [sub for sub in sorted(root.iterdir()) if sub.is_dir() and sub.name[0] != "."]
+    empty = [sub.name for sub in folders if not is_zarr(sub) and not any(_pictures_of(sub))]
+    if len(empty) < len(folders):
         raise_problems(
-            [
-                f"class {sub.name}: found no pictures in its folder, need at least one"
-                for sub in sorted(path.iterdir())
-                if sub.is_dir() and not sub.name.startswith(".") and sub.name not in present
-            ]
-            if None not in present
-            else []
+            [f"class {name}: found no pictures in its folder, need at least one" for name in empty]
         )
-    return pictures
+
+
+def _pictures_of(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES or is_zarr(path))
 
 
 def _read_items(images: Any) -> list[Picture]:
-    pictures: list[Picture] = []
-    for number, item in enumerate(images):
-        if isinstance(item, Picture):
-            pictures.append(item)
-        elif isinstance(item, str | os.PathLike):
-            pictures.append(_one_picture(Path(item)))
+    items = list(images)
+    if all(isinstance(item, str | os.PathLike) for item in items):
+        return _open_each(items)
+    return [
+        item if isinstance(item, Picture) else _array_picture(np.asarray(item), f"picture {number}")
+        for number, item in enumerate(items)
+    ]
+
+
+def _open_each(paths: Sequence[Any]) -> list[Picture]:
+    """One picture per path, in order; all that cannot be used is named in one error."""
+    pictures, problems = [], []
+    for path in paths:
+        try:
+            found = open_pictures(path)
+        except DscError as error:
+            problems.append(str(error).splitlines()[-1].strip())
+            continue
+        if len(found) == 1:
+            pictures.append(replace(found[0], label=None))
         else:
-            pictures.append(_array_picture(np.asarray(item), f"picture {number}"))
+            problems.append(f"{path}: found {len(found)} pictures, need one")
+    raise_problems(problems)
     return pictures
-
-
-def _one_picture(path: Path) -> Picture:
-    found = open_pictures(path)
-    if len(found) != 1:
-        raise DscError(f"{path}: found {len(found)} pictures, need one")
-    return replace(found[0], label=None)
 
 
 def _array_picture(array: Any, name: str) -> Picture:

@@ -19,7 +19,7 @@ from dsc.pursuit.tables import packed_order, search_tables
 from dsc.texture import kernels
 
 NONE = -1  # the label of a patch without anything to code
-ROWS = 16384  # patches cut and labelled at a time
+PIECE_VALUES = 2**22  # pixels and coordinates of the patches labelled at a time
 
 Floats = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -94,14 +94,24 @@ class Labeller:
 
     def label_picture(self, picture: Picture) -> tuple[Labels, int]:
         """The labels of all windows of a picture (y, x), and how many pairs were evaluated."""
-        n_y, n_x = self.grid(picture.shape)
-        labels = np.empty((n_y, n_x), np.int64)
+        labels = np.empty(self.grid(picture.shape), np.int64)
         evaluated = 0
-        for rows, columns in _pieces(n_y, n_x):
-            found, count = self.label(self._coords(picture, rows, columns))
-            labels[rows, columns] = found.reshape(labels[rows, columns].shape)
-            evaluated += count
+        for place, found, n_pairs in self.label_pieces(picture):
+            labels[place] = found
+            evaluated += n_pairs
         return labels, evaluated
+
+    def label_pieces(self, picture: Picture) -> Iterator[tuple[tuple[slice, slice], Labels, int]]:
+        """The same piece by piece: rows and columns of windows, their labels, pairs evaluated."""
+        n_y, n_x = self.grid(picture.shape)
+        for rows, columns in _pieces(n_y, n_x, self.piece_size):
+            labels, evaluated = self.label(self._coords(picture, rows, columns))
+            yield (rows, columns), labels.reshape(rows.stop - rows.start, -1), evaluated
+
+    @property
+    def piece_size(self) -> int:
+        """Patches cut and labelled at a time: some 16 MB of pixels and coordinates."""
+        return max(256, PIECE_VALUES // (self.basis.n_pixels + self.basis.n_coords))
 
     def grid(self, shape: tuple[int, int]) -> tuple[int, int]:
         """How many windows a picture has along y and x."""
@@ -128,10 +138,22 @@ class Labeller:
         return self.basis.project(disks)
 
 
-def _pieces(n_y: int, n_x: int) -> Iterator[tuple[slice, slice]]:
-    """Rows and columns of windows, at most about `ROWS` at a time."""
-    n_columns = min(n_x, ROWS)
-    n_rows = max(1, ROWS // n_columns)
+def _pieces(n_y: int, n_x: int, size: int) -> Iterator[tuple[slice, slice]]:
+    """Rows and columns of windows, at most about `size` at a time."""
+    n_columns = min(n_x, size)
+    n_rows = max(1, size // n_columns)
     for y in range(0, n_y, n_rows):
         for x in range(0, n_x, n_columns):
             yield slice(y, min(y + n_rows, n_y)), slice(x, min(x + n_columns, n_x))
+
+
+def spread(labels: NDArray[np.integer], shape: tuple[int, ...], offset: int, stride: int) -> Labels:
+    """(y, x) the label of the window around every pixel; `NONE` where there is none.
+
+    `offset` pixels are between the edge and the middle of the first window; with a stride, a
+    window stands for the pixels nearest to its middle.
+    """
+    places = [(np.arange(size) - offset + stride // 2) // stride for size in shape]
+    inside = [(p >= 0) & (p < n) for p, n in zip(places, labels.shape, strict=True)]
+    found = labels[np.ix_(*(np.where(ok, p, 0) for p, ok in zip(places, inside, strict=True)))]
+    return np.where(np.logical_and.outer(*inside), found, NONE)

@@ -30,7 +30,7 @@ def lbp_histogram(grey: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     (bin,), with sum 1, one scale after the other with equal weight; at each scale, over the
     pixels whose neighbourhood lies inside the picture.
     """
-    side = 2 * max(radius for _, radius in SCALES) + 1
+    side = lbp_side()
     if grey.ndim != 2 or min(grey.shape) < side:
         raise DscError(
             f"picture: found shape {grey.shape}, need (y, x) of at least {side} × {side} pixels"
@@ -39,6 +39,17 @@ def lbp_histogram(grey: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         raise DscError("picture: found grey values outside 0 to 1, or NaN: scale them")
     levels = np.rint(255 * np.asarray(grey, np.float64)).astype(np.uint8)
     return np.concatenate([_histogram(levels, *scale) for scale in SCALES]) / len(SCALES)
+
+
+def lbp_side() -> int:
+    """Pixels that a picture must have along each axis."""
+    return 2 * max(radius for _, radius in SCALES) + 1
+
+
+def unit_range(grey: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Grey values as they are if they lie in [0, 1], else from their smallest to their largest."""
+    low, high = float(grey.min()), float(grey.max())
+    return grey if low >= 0 and high <= 1 else (grey - low) / max(high - low, 1e-30)
 
 
 def _histogram(levels: NDArray[np.uint8], n_points: int, radius: int) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from PIL import Image
 from dsc.errors import DscError
 from dsc.patches import Picture
 from dsc.texture.features import check_pictures
-from dsc.texture.labelling import NONE
+from dsc.texture.labelling import spread
 from dsc.texture.model import TextureModel
 from dsc.texture.report.shown import class_colours
 
@@ -22,23 +22,17 @@ def label_map(model: TextureModel, picture: Picture) -> NDArray[np.int64]:
 
     With a stride, a patch stands for the pixels nearest to its middle.
     """
+    check_pictures([picture], model.config.diameter)
     labels, _ = model.labeller.label_picture(picture)
-    stride, margin = model.config.stride, model.basis.diameter // 2
-    whole = np.full(picture.shape, NONE, np.int64)
-    grown = labels.repeat(stride, axis=0).repeat(stride, axis=1)
-    top = max(0, margin - stride // 2)
-    height, width = (min(a, b - top) for a, b in zip(grown.shape, picture.shape, strict=True))
-    whole[top : top + height, top : top + width] = grown[:height, :width]
-    return whole
+    return spread(labels, picture.shape, model.basis.diameter // 2, model.config.stride)
 
 
 def write_maps(model: TextureModel, pictures: Sequence[Picture], folder: Path) -> None:
     """Write the class map of every picture as a PNG of colours, black where there is no class."""
-    check_pictures(pictures, model.config.diameter)
     files = [folder / f"{picture.name.replace('/', '_')}.png" for picture in pictures]
-    taken = [str(path) for path in files if path.exists()]
+    taken = [str(path) for path in files if path.exists() or files.count(path) > 1]
     if taken:
-        raise DscError(f"{taken[0]}: exists already: choose another folder for --maps")
+        raise DscError(f"{taken[0]}: exists already, or two pictures share it: choose other names")
     folder.mkdir(parents=True, exist_ok=True)
     colours = np.concatenate([class_colours(len(model.label_names)), np.zeros((1, 3), np.uint8)])
     for picture, path in zip(pictures, files, strict=True):

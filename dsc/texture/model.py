@@ -40,18 +40,20 @@ class TextureModel:
         The classes.
     history
         (label, iteration) error per pixel of each dictionary, as in `Dictionary.history`.
-    count
+    atom_count
         (label, atom) uses of each atom in the last pass.
     patches
         Fingerprint of the training patches of each class.
     numerics
         Library versions and CPU that the bits depend on.
-    counts
-        (image, label) labelled patches of the training pictures.
+    label_count
+        (image, label) patches of the training pictures that each class codes best.
     image_label
         (image,) their classes, places in `label_names`.
     picture_names
         Their names.
+    order
+        Hash of their names and classes in order.
     """
 
     atoms: Floats
@@ -59,31 +61,35 @@ class TextureModel:
     config: TextureConfig
     label_names: tuple[str, ...]
     history: Doubles = field(repr=False)
-    count: Integers = field(repr=False)
+    atom_count: Integers = field(repr=False)
     patches: dict[str, str] = field(repr=False)
     numerics: dict[str, str] = field(repr=False)
-    counts: Integers = field(repr=False)
+    label_count: Integers = field(repr=False)
     image_label: Integers = field(repr=False)
     picture_names: tuple[str, ...] = field(repr=False)
+    order: str = field(repr=False)
 
     def __repr__(self) -> str:
         return (
             f"TextureModel({len(self.label_names)} classes, {self.config.method}, "
             f"{self.config.n_atoms} atoms each, diameter {self.config.diameter}, "
-            f"{len(self.counts)} training pictures)"
+            f"{len(self.label_count)} training pictures)"
         )
 
     @property
     def labeller(self) -> Labeller:
         """What labels patches."""
-        config = self.config
-        n_angles = config.learning.resolve(self.basis)
-        return Labeller(self.atoms, self.basis, config.sparsity, n_angles, config.stride)
+        return make_labeller(self.config, self.atoms, self.basis)
+
+    @property
+    def identity(self) -> dict[str, dict[str, Any]]:
+        """What decides the result, for resuming."""
+        return identity_of(self.config, self.label_names, self.order, self.patches, self.numerics)
 
     @property
     def histograms(self) -> Doubles:
         """(image, label) of the training pictures, each summing to one."""
-        return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+        return np.asarray(self.label_count / self.label_count.sum(axis=1, keepdims=True))
 
     @property
     def sha256(self) -> str:
@@ -107,12 +113,12 @@ class TextureModel:
         arrays: dict[str, NDArray[Any]] = {
             "atoms": self.atoms,
             "history": self.history,
-            "count": self.count,
-            "histogram": self.counts,
+            "atom_count": self.atom_count,
+            "label_count": self.label_count,
             "image_label": self.image_label.astype(np.int32),
         }
         attributes = {
-            "identity": identity_of(self.config, self.label_names, self.patches, self.numerics),
+            "identity": self.identity,
             "label_names": list(self.label_names),
             "picture_names": list(self.picture_names),
             "atoms_sha256": self.sha256,
@@ -130,7 +136,7 @@ class TextureModel:
                 )
             path = folder.model
         arrays, attributes, basis = load_texture(path)
-        if "histogram" not in arrays:
+        if "label_count" not in arrays:
             raise DscError(f"{path}: is a checkpoint, need a finished model")
         identity = attributes["identity"]
         return TextureModel(
@@ -139,18 +145,26 @@ class TextureModel:
             config=TextureConfig(**identity["config"]),
             label_names=tuple(attributes["label_names"]),
             history=arrays["history"],
-            count=arrays["count"],
+            atom_count=arrays["atom_count"],
             patches=identity["patches"],
             numerics=identity["numerics"],
-            counts=arrays["histogram"],
+            label_count=arrays["label_count"],
             image_label=arrays["image_label"].astype(np.int64),
             picture_names=tuple(attributes["picture_names"]),
+            order=identity["pictures"]["order"],
         )
+
+
+def make_labeller(config: TextureConfig, atoms: Floats, basis: SteerableBasis) -> Labeller:
+    """What labels patches with these atoms."""
+    n_angles = config.learning.resolve(basis)
+    return Labeller(atoms, basis, config.sparsity, n_angles, config.stride)
 
 
 def identity_of(
     config: TextureConfig,
     label_names: Sequence[str],
+    order: str,
     patches: dict[str, str],
     numerics: dict[str, str],
 ) -> dict[str, dict[str, Any]]:
@@ -158,6 +172,7 @@ def identity_of(
     return {
         "config": asdict(config),
         "classes": {name: str(number) for number, name in enumerate(label_names)},
+        "pictures": {"order": order},
         "patches": patches,
         "numerics": numerics,
     }
@@ -193,6 +208,6 @@ def load_texture(
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any], SteerableBasis]:
     """Arrays, attributes and basis of a texture store."""
     store = open_store(url, "texture")
-    wanted = ("atoms", "history", "count", "histogram", "image_label")
+    wanted = ("atoms", "history", "atom_count", "label_count", "image_label")
     arrays = {name: store.read(name) for name in wanted if name in store.variables}
     return arrays, store.attributes, read_basis(store)

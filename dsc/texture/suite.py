@@ -75,9 +75,8 @@ class Suite:
 
 
 def is_suite(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder looks like a suite: it has pictures and at least one problem."""
-    root = Path(path).expanduser()
-    return (root / _IMAGES).is_dir() and bool(_problem_names(root))
+    """Whether a folder looks like a suite: it has at least one problem."""
+    return bool(_problem_names(Path(path).expanduser()))
 
 
 def read_suite(

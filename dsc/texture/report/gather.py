@@ -55,7 +55,7 @@ def own_row(done: Evaluation) -> dict[str, Any]:
     }
 
 
-def other_row(path: str | Path, name: str) -> dict[str, Any]:
+def other_row(path: str | Path, data: dict[str, Any]) -> dict[str, Any]:
     """The row of another evaluation."""
     file = Path(path) / "report" / "report.json"
     try:
@@ -63,8 +63,11 @@ def other_row(path: str | Path, name: str) -> dict[str, Any]:
         row: dict[str, Any] = {**facts["methods"][0], "source": f"the run {Path(path).name}"}
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise DscError(f"compare: found no report of an evaluation at {file}") from error
-    if facts.get("suite") != name:
-        raise DscError(f"compare: {path} is of {facts.get('suite')}, need one of {name}")
+    found = {key: facts.get(key) for key in data}
+    if found != data:
+        raise DscError(
+            f"compare: {path} is of other pictures ({found}), need those of this run ({data})"
+        )
     return row
 
 
@@ -117,13 +120,13 @@ def _n_windows(data: Labelled, model: TextureModel) -> int:
 def report_pictures(done: Evaluation, train: Labelled, facts: dict[str, Any]) -> Pictures:
     """Atoms, class maps and confused pairs."""
     model = done.model
-    order = np.argsort(-model.count, axis=1, kind="stable")
+    order = np.argsort(-model.atom_count, axis=1, kind="stable")
     side = model.basis.diameter
     images = model.basis.to_image(model.atoms.reshape(-1, model.basis.n_coords))
-    images = images.reshape(*model.count.shape, side, side)
+    images = images.reshape(*model.atom_count.shape, side, side)
     return Pictures(
         atoms=np.take_along_axis(images, order[:, :, None, None], axis=1),
-        count=np.take_along_axis(model.count, order, axis=1),
+        count=np.take_along_axis(model.atom_count, order, axis=1),
         maps=[_map(done, place) for place in _shown_places(done)],
         confused=[_pair(done, train, pair) for pair in facts["confused_pairs"][:N_PAIRS]],
     )

@@ -12,6 +12,8 @@ from PIL import Image
 from skimage.color import rgb2lab
 
 from dsc.report.disks import Shades, atom_shades
+from dsc.texture.labelling import spread
+from dsc.texture.lbp import unit_range
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.integer]
@@ -161,19 +163,10 @@ def hex_colour(colour: NDArray[np.uint8]) -> str:
 
 def paint_map(shown: ClassMap, colours: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """(y, x, 4) colours of a class map over its picture, clear where there is no patch."""
-    rows, y_inside = _patch_at(shown.grey.shape[0], shown.labels.shape[0], shown)
-    columns, x_inside = _patch_at(shown.grey.shape[1], shown.labels.shape[1], shown)
-    label = np.where(np.outer(y_inside, x_inside), shown.labels[np.ix_(rows, columns)], -1)
+    label = spread(shown.labels, shown.grey.shape, shown.offset, shown.stride)
     table = np.zeros((len(colours) + 1, 4), np.uint8)  # the last is for −1
     table[:-1, :3], table[:-1, 3] = colours, 255
     return table[label]
-
-
-def _patch_at(size: int, n_patches: int, shown: ClassMap) -> tuple[Ints, NDArray[np.bool_]]:
-    """The patch around each pixel of an axis, and whether there is one."""
-    place = (np.arange(size) - shown.offset + shown.stride // 2) // shown.stride
-    inside = (place >= 0) & (place < n_patches)
-    return np.where(inside, place, 0), inside
 
 
 def label_shares(labels: Ints, n_labels: int) -> list[tuple[int, float]]:
@@ -185,8 +178,8 @@ def label_shares(labels: Ints, n_labels: int) -> list[tuple[int, float]]:
 
 
 def small_grey(grey: Floats, side: int) -> NDArray[np.uint8]:
-    """A picture in [0, 1] as bytes, made smaller if it is larger than `side`."""
-    value = np.asarray(np.clip(grey, 0, 1) * 255).round().astype(np.uint8)
+    """A picture as bytes, made smaller if it is larger than `side`."""
+    value = np.asarray(unit_range(grey) * 255).round().astype(np.uint8)
     return _fitted(value, side, Image.Resampling.BOX)
 
 

@@ -17,7 +17,7 @@ from dsc.errors import DscError
 from dsc.patches.scan import Grid
 from dsc.texture.config import TextureConfig
 from dsc.texture.features import picture_hash, raise_listed
-from dsc.texture.inputs import Labelled, check_classes
+from dsc.texture.inputs import Labelled, check_classes, label_places
 from dsc.texture.neighbours import cross_validate
 from dsc.texture.sweep.results import SWEPT
 
@@ -79,12 +79,6 @@ def _check_sizes(data: Labelled, settings: Sequence[TextureConfig]) -> None:
             except DscError as error:
                 problems.setdefault(place, f"{picture.name}: {error}")
     raise_listed("pictures", list(problems.values()))
-
-
-def label_places(data: Labelled, label_names: Sequence[str]) -> list[int]:
-    """The class of each picture, a place in `label_names`."""
-    places = {name: number for number, name in enumerate(label_names)}
-    return [places[str(label)] for label in data.labels]
 
 
 def sweep_identity(

@@ -15,13 +15,6 @@ from dsc.version import __version__
 
 KIND = "dsc texture sweep"  # by which we know a sweep.jsonl of ours
 SWEPT = ("n_atoms", "diameter", "sparsity", "method")
-LOG, TABLE, NUMBERS, PAGE, PATCHES = (
-    "sweep.jsonl",
-    "table.md",
-    "sweep.json",
-    "index.html",
-    "patches",
-)
 EXACT = 12  # decimals to which means are compared: what is left is rounding
 
 

@@ -27,10 +27,11 @@ from dsc.patches.scan import Grid
 from dsc.texture.config import TextureConfig
 from dsc.texture.features import count_labels, histograms, raise_listed
 from dsc.texture.fit import extract_classes
-from dsc.texture.inputs import Labelled
+from dsc.texture.inputs import Labelled, label_places
 from dsc.texture.labelling import Labeller
+from dsc.texture.model import make_labeller
 from dsc.texture.neighbours import cross_validate
-from dsc.texture.sweep.check import check_sweep, label_places, patches_key, sweep_identity
+from dsc.texture.sweep.check import check_sweep, patches_key, sweep_identity
 from dsc.texture.sweep.folder import PATCHES, SweepFolder
 from dsc.texture.sweep.page import write_sweep
 from dsc.texture.sweep.results import SettingResult, SweepGrid, SweepResult
@@ -199,13 +200,7 @@ class _Work:
         atoms = [s.atoms for s in learn_problems(problems, start, self.engine, on_iteration)]
         n_labels = len(sources)
         return [
-            Labeller(
-                np.stack(atoms[place * n_labels : (place + 1) * n_labels]),
-                basis,
-                config.sparsity,
-                config.learning.resolve(basis),
-                config.stride,
-            )
+            make_labeller(config, np.stack(atoms[place * n_labels : (place + 1) * n_labels]), basis)
             for place, config in enumerate(group)
         ]
 

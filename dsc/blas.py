@@ -1,0 +1,38 @@
+"""BLAS threads: two give other bits than one, and their number is a property of the process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+_lock = threading.RLock()
+_limits: list[Any] = []
+
+
+def use_one_blas_thread() -> None:
+    """Set BLAS to one thread in this process, once, until `restore_blas_threads`."""
+    with _lock:
+        if not _limits:
+            _limits.append(threadpool_limits(limits=1, user_api="blas"))
+
+
+def restore_blas_threads() -> None:
+    """Undo `use_one_blas_thread`."""
+    with _lock:
+        while _limits:
+            _limits.pop().restore_original_limits()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """One BLAS thread for a short computation; nobody changes their number meanwhile."""
+    with _lock:
+        if _limits:
+            yield
+        else:
+            with threadpool_limits(limits=1, user_api="blas"):
+                yield
