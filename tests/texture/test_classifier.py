@@ -70,8 +70,8 @@ def assert_same(one, other):
     assert one.sha256 == other.sha256
     assert one.label_names == other.label_names
     np.testing.assert_array_equal(one.history, other.history)
-    np.testing.assert_array_equal(one.count, other.count)
-    np.testing.assert_array_equal(one.counts, other.counts)
+    np.testing.assert_array_equal(one.atom_count, other.atom_count)
+    np.testing.assert_array_equal(one.label_count, other.label_count)
     np.testing.assert_array_equal(one.image_label, other.image_label)
 
 
@@ -97,7 +97,7 @@ def test_score__other_methods_are_below(train, test, fitted, method):
     upright = [i for i in range(16) if i % 4 == 0]  # at 0°
     pictures, truth = test
     assert worse.score([pictures[i] for i in upright], [truth[i] for i in upright]) >= 0.75
-    assert worse.score(*test) <= fitted.score(*test) - 0.2
+    assert worse.score(*test) <= fitted.score(*test) - 0.15
 
 
 @pytest.mark.parametrize("sparsity", [2, 3])
@@ -185,8 +185,8 @@ def test_parameters__have_an_effect_on_the_atoms(train, fitted, name, value):
 def test_parameters__stride_changes_what_is_counted(train, fitted):
     other = make(stride=6).fit(*train)
     assert other.model_.sha256 == fitted.model_.sha256
-    assert fitted.model_.counts.sum(1).tolist() == [14**2] * 12
-    assert other.model_.counts.sum(1).tolist() == [7**2] * 12
+    assert fitted.model_.label_count.sum(1).tolist() == [14**2] * 12
+    assert other.model_.label_count.sum(1).tolist() == [7**2] * 12
 
 
 @pytest.mark.parametrize(("scheduler", "n_workers"), [("synchronous", None), ("threads", 3)])
@@ -434,7 +434,7 @@ def interrupted(n_events):
 def small_rounds(monkeypatch):
     """Labelled pictures are logged two by two."""
     monkeypatch.setattr(features, "TASKS", 1)
-    monkeypatch.setattr(features, "ROWS", 2 * 2 * 14**2)
+    monkeypatch.setattr(features, "TASK_PATCHES", 2 * 14**2)
 
 
 @pytest.mark.parametrize("n_events", [1, 2, 3, 4, 6, 9])

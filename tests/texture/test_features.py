@@ -74,7 +74,7 @@ def expected(pictures, labeller):
 def one_by_one(monkeypatch):
     """A round is one task of one picture."""
     monkeypatch.setattr(features, "TASKS", 1)
-    monkeypatch.setattr(features, "ROWS", 1)
+    monkeypatch.setattr(features, "TASK_PATCHES", 1)
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_count_labels__task_size_does_not_matter(
     pictures, labeller, engine, expected, monkeypatch, tasks, rows
 ):
     monkeypatch.setattr(features, "TASKS", tasks)
-    monkeypatch.setattr(features, "ROWS", rows)
+    monkeypatch.setattr(features, "TASK_PATCHES", rows)
     assert counted(count_labels(pictures, labeller, engine)) == expected
 
 
@@ -157,7 +157,7 @@ def test_count_labels__task_size_does_not_matter(
 def test_count_labels__same_counts_on_threads(
     pictures, labeller, expected, scheduler, n_workers, monkeypatch
 ):
-    monkeypatch.setattr(features, "ROWS", 1)
+    monkeypatch.setattr(features, "TASK_PATCHES", 1)
     with open_engine(scheduler, n_workers) as engine:
         assert counted(count_labels(pictures, labeller, engine)) == expected
 
@@ -165,7 +165,7 @@ def test_count_labels__same_counts_on_threads(
 def test_count_labels__same_counts_on_processes(
     pictures, labeller, expected, process_engine, monkeypatch
 ):
-    monkeypatch.setattr(features, "ROWS", 1)
+    monkeypatch.setattr(features, "TASK_PATCHES", 1)
     assert counted(count_labels(pictures, labeller, process_engine)) == expected
 
 
@@ -181,7 +181,7 @@ def test_count_labels__same_counts_from_files_and_zarr_on_processes(
     np.save(tmp_path / "c.npy", arrays[2])
     files = [open_pictures(tmp_path / name)[0] for name in ("a.png", "b.zarr", "c.npy")]
     same = open_pictures([grey, arrays[1], arrays[2]])
-    monkeypatch.setattr(features, "ROWS", 1)
+    monkeypatch.setattr(features, "TASK_PATCHES", 1)
     wanted = counted(count_labels(same, labeller, engine))
     assert counted(count_labels(files, labeller, process_engine)) == wanted
 

@@ -281,7 +281,7 @@ def test_label_picture__same_labels_in_pieces(grey, monkeypatch, stride, rows):
     expected = labeller.label_picture(open_pictures(grey)[0])[0]
     asked = []
     label = Labeller.label
-    monkeypatch.setattr(labelling, "ROWS", rows)
+    monkeypatch.setattr(labelling.Labeller, "piece_size", rows)
     monkeypatch.setattr(
         Labeller, "label", lambda self, coords: asked.append(len(coords)) or label(self, coords)
     )
@@ -354,7 +354,7 @@ def test_label_picture__zarr_is_read_by_window(grey, tmp_path, monkeypatch, chun
         return read(self, y0, y1, x0, x1)
 
     monkeypatch.setattr(Picture, "read", watched)
-    monkeypatch.setattr(labelling, "ROWS", 40)
+    monkeypatch.setattr(labelling.Labeller, "piece_size", 40)
     picture = open_pictures(tmp_path / "picture.zarr")[0]
     np.testing.assert_array_equal(labeller.label_picture(picture)[0], expected)
     assert max(areas) < grey.size / 2
