@@ -11,22 +11,27 @@ from typing import Any
 
 import numpy as np
 
+from dsc.errors import DscError
 from dsc.patches import PatchConfig, extract_patches
 
 LIMIT = "1GB"
 SIDES = {"1 million": 1_010, "20 million": 4_483}  # pictures with so many 11-pixel windows
 
+# The peak is VmHWM: ru_maxrss of a new process begins with what its parent had.
 PROGRAM = """
-import json, resource, sys
+import json, re, sys
+from pathlib import Path
 import dsc
 model = dsc.learn(sys.argv[1], 10, 2, n_iterations=1, memory_limit=sys.argv[2])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
 print(json.dumps({"peak": peak, "mse": model.mse, "n_patches": model.patches["n_patches"]}))
 """
 
 
 def bench_scale() -> dict[str, Any]:
     """Learn from pictures of noise of both sizes, each in a process of its own."""
+    if not Path("/proc/self/status").is_file():
+        raise DscError("bench: the peak memory of a process is read from /proc, need Linux")
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, side in SIDES.items():

@@ -43,11 +43,11 @@ def bench_system(quick: bool = False) -> dict[str, Any]:
             str(Path(folder) / "sample.zarr"),
             PatchConfig(diameter=11, min_std=0.1, unit=True, per_image=n_sample),
         )
-        coords = sample.read(disk_basis(11), 0, sample.n_patches)
+        sources = [sample] if quick else [sample, net]
         return {
             "picture": name,
-            "threads": _time_threads(sample, coords, 2 if quick else 3),
-            "net": _time_net(sample if quick else net),
+            "threads": [_time_threads(source, 2 if quick else 3) for source in sources],
+            "net": _time_net(sources[-1]),
         }
 
 
@@ -97,11 +97,10 @@ def bare_loop(
             atoms = solve(merged.statistics, atoms, basis)  # type: ignore[arg-type]
 
 
-def _time_threads(
-    source: PatchSource, coords: np.ndarray[Any, np.dtype[np.float32]], repeats: int
-) -> dict[str, float]:
+def _time_threads(source: PatchSource, repeats: int) -> dict[str, float]:
     """Learning with two threads, with one, and as a bare loop over kernels."""
     basis = disk_basis(11)
+    coords = source.read(basis, 0, source.n_patches)
 
     def bare() -> None:
         with threadpool_limits(limits=1):
@@ -147,9 +146,9 @@ def _time_net(net: PatchSource) -> dict[str, float]:
 
 def format_system(summary: dict[str, Any]) -> str:
     """The results for people."""
-    threads, net = summary["threads"], summary["net"]
-    return "\n".join(
-        [
+    lines = []
+    for threads in summary["threads"]:
+        lines += [
             f"learning, {threads['n_patches']:,} patches of {summary['picture']}, M = 20, K = 4, "
             f"{CODING.n_iterations} iterations",
             f"  one thread {threads['one_thread']:.2f} s, two threads {threads['two_threads']:.2f} "
@@ -157,9 +156,12 @@ def format_system(summary: dict[str, Any]) -> str:
             f"  the same arithmetic in a bare loop {threads['bare_loop']:.2f} s: Dask path "
             f"{threads['dask_overhead']:.3f} × (reading the patches, {threads['reading']:.2f} s, "
             "apart)",
-            f"lazily from the picture, {net['n_patches']:,} patches, M = 10, K = 2, "
-            f"{NET.n_iterations} iterations and the final pass, one thread",
-            f"  {net['lazy']:.2f} s, its kernels alone {net['kernels']:.2f} s: {net['ratio']:.2f} ×"
-            f" (two threads: {net['two_threads']:.2f} s)",
         ]
-    )
+    net = summary["net"]
+    lines += [
+        f"lazily from the picture, {net['n_patches']:,} patches, M = 10, K = 2, "
+        f"{NET.n_iterations} iterations and the final pass, one thread",
+        f"  {net['lazy']:.2f} s, its kernels alone {net['kernels']:.2f} s: {net['ratio']:.2f} ×"
+        f" (two threads: {net['two_threads']:.2f} s)",
+    ]
+    return "\n".join(lines)
