@@ -47,6 +47,10 @@ def test_readme__commands_are_understood(line):
     words = shlex.split(re.sub(r"[\[\]]", " ", line))
     command = main.get_command(click.Context(main), words[0])
     assert command is not None
+    if isinstance(command, click.Group) and len(words) > 1:
+        words = words[1:]
+        command = command.get_command(click.Context(command), words[0])
+        assert command is not None
     if len(words) > 1 and any(word.startswith("--out") for word in words):
         words = [word for word in words if not word.startswith("--config")]
         if "--config" in line:  # names a file of the reader

@@ -61,8 +61,11 @@ def test_commands__promised_lines_are_understood(line):
 def test_commands__all_are_there_with_help(dsc):
     names = main.list_commands(click.Context(main))
     assert {"patches", "learn", "encode", "reconstruct", "info", "demo", "bench"} <= set(names)
-    for name in names:
-        result = dsc(name, "--help")
+    inner = main.get_command(click.Context(main), "texture").commands
+    assert set(inner) == {"fit", "predict", "evaluate", "sweep"}
+    lines = [[name] for name in names if name != "texture"] + [["texture", n] for n in inner]
+    for words in lines:
+        result = dsc(*words, "--help")
         assert result.exit_code == 0
         assert "--json" in result.stdout
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from dsc.basis import make_basis
 from dsc.engine.numerics import numerics_fingerprint
 from dsc.errors import DscError
 from dsc.patches.scan import Grid
@@ -33,15 +32,10 @@ def check_sweep(
         _check_validation(data, label_names, held_out, repeats)
     except DscError as error:
         problems.append(str(error))
-    checks: tuple[Callable[[], None], ...] = (
-        lambda: _check_settings(settings),
-        lambda: _check_sizes(data, settings),
-    )
-    for check in checks:
-        try:
-            check()
-        except DscError as error:
-            problems.append(str(error))
+    try:
+        _check_sizes(data, settings)
+    except DscError as error:
+        problems.append(str(error))
     if problems:
         raise DscError("\n".join(problems))
     return label_names
@@ -54,17 +48,6 @@ def _check_validation(
         raise DscError(f"held_out: found {held_out!r}, need a fraction between 0 and 1")
     once = 1 if isinstance(repeats, int | np.integer) and repeats > 1 else repeats
     cross_validate(np.ones((len(data), 1)), label_places(data, label_names), float(held_out), once)
-
-
-def _check_settings(settings: Sequence[TextureConfig]) -> None:
-    """Refuse settings that no dictionary can have, each problem once."""
-    problems: dict[str, None] = {}
-    for config in settings:
-        try:
-            config.learning.resolve(make_basis(config.basis, config.diameter))
-        except DscError as error:
-            problems[str(error)] = None
-    raise_listed("settings", list(problems))
 
 
 def _check_sizes(data: Labelled, settings: Sequence[TextureConfig]) -> None:
