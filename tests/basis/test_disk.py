@@ -1,6 +1,9 @@
 """The disk basis at every diameter from 3 to 64, and its construction."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 from functools import lru_cache
 
 import numpy as np
@@ -164,3 +167,21 @@ def test_basis__is_frozen(make):
     for array in (basis.mask, basis.frequency, basis.matrix, basis.dual):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+
+
+def test_disk__has_the_same_bits_for_any_number_of_blas_threads():
+    program = (
+        "import hashlib, dsc\n"
+        "print(hashlib.sha256(dsc.disk_basis(31).matrix.tobytes()).hexdigest())"
+    )
+    hashes = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for threads in ("1", "2")
+    }
+    assert len(hashes) == 1

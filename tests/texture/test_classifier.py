@@ -497,8 +497,10 @@ def test_run__resuming_with_other_options_names_them(
 ):
     data, run = read_inputs(suite), tmp_path / "run"
     shutil.copytree(runs / state, run)
+    options = (run / "run.toml").read_bytes()
     with pytest.raises(DscError, match=message):
         fit_texture(data, TextureConfig(**{**OPTIONS, **change}), run=run, resume=True)
+    assert (run / "run.toml").read_bytes() == options  # which the error points to
     again = fit_texture(data, TextureConfig(**OPTIONS), run=run, resume=True)
     assert_same(again, fitted.model_)  # the refused attempt has spoilt nothing
 
