@@ -57,5 +57,10 @@ _ELSEWHERE = {  # imported where they are asked for: scikit-learn is an extra
 def __getattr__(name: str) -> Any:
     """Import the scikit-learn fronts."""
     if name in _ELSEWHERE:
-        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
+        try:
+            return getattr(importlib.import_module(_ELSEWHERE[name]), name)
+        except ModuleNotFoundError as error:
+            if error.name != "sklearn":
+                raise
+            raise ImportError(f"{name} needs scikit-learn: pip install 'dsc[sklearn]'") from error
     raise AttributeError(f"module 'dsc' has no attribute {name!r}")
