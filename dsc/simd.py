@@ -30,7 +30,7 @@ class F32x8(types.Type):
 
 
 class F64x8(types.Type):
-    """Eight float64: the sums of products of float32, which are exact in it."""
+    """Eight float64, for sums."""
 
     def __init__(self) -> None:
         super().__init__(name="f64x8")
@@ -51,7 +51,7 @@ class _F64x8Model(models.PrimitiveModel):
         super().__init__(dmm, fe_type, _WIDE)
 
 
-def _pointer(context, builder, array_type, array, index_type, index, kind=_VECTOR):
+def _pointer(context, builder, array_type, array, index_type, index, kind):
     if isinstance(index_type, types.BaseTuple):
         indices = cgutils.unpack_tuple(builder, index, index_type.count)
         kinds = list(index_type)
@@ -63,33 +63,39 @@ def _pointer(context, builder, array_type, array, index_type, index, kind=_VECTO
     return builder.bitcast(pointer, ir.PointerType(kind))
 
 
-def _is_float_array(array):
-    return isinstance(array, types.Array) and array.dtype == types.float32 and array.layout == "C"
+def _vector_of(array):
+    """The vector type of a C-contiguous array of floats; None for anything else."""
+    if not isinstance(array, types.Array) or array.layout != "C":
+        return None
+    return {types.float32: f32x8, types.float64: f64x8}.get(array.dtype)
 
 
 @intrinsic
 def load(typingctx, array, index):
-    """Eight consecutive elements of a C-contiguous float32 array, from `index` on."""
-    if not _is_float_array(array):
+    """Eight consecutive elements of a C-contiguous array of floats, from `index` on."""
+    vector = _vector_of(array)
+    if vector is None:
         return None
 
     def codegen(context, builder, signature, args):
         array_type, index_type = signature.args
-        pointer = _pointer(context, builder, array_type, args[0], index_type, args[1])
+        kind = context.get_value_type(vector)
+        pointer = _pointer(context, builder, array_type, args[0], index_type, args[1], kind)
         return builder.load(pointer, align=4)
 
-    return f32x8(array, index), codegen
+    return vector(array, index), codegen
 
 
 @intrinsic
 def store(typingctx, array, index, value):
     """Write eight consecutive elements."""
-    if not _is_float_array(array) or value != f32x8:
+    if value not in (f32x8, f64x8) or value != _vector_of(array):
         return None
 
     def codegen(context, builder, signature, args):
         array_type, index_type, _ = signature.args
-        pointer = _pointer(context, builder, array_type, args[0], index_type, args[1])
+        kind = context.get_value_type(value)
+        pointer = _pointer(context, builder, array_type, args[0], index_type, args[1], kind)
         builder.store(args[2], pointer, align=4)
         return context.get_dummy_value()
 
@@ -97,7 +103,7 @@ def store(typingctx, array, index, value):
 
 
 def _repeat(builder, scalar):
-    undefined = ir.Constant(_VECTOR, ir.Undefined)
+    undefined = ir.Constant(ir.VectorType(scalar.type, LANES), ir.Undefined)
     vector = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
     mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     return builder.shuffle_vector(vector, undefined, mask)
@@ -118,15 +124,17 @@ def splat(typingctx, value):
 @intrinsic
 def load_one(typingctx, array, index):
     """The element at `index`, in all lanes."""
-    if not _is_float_array(array):
+    vector = _vector_of(array)
+    if vector is None:
         return None
 
     def codegen(context, builder, signature, args):
         array_type, index_type = signature.args
-        pointer = _pointer(context, builder, array_type, args[0], index_type, args[1], _FLOAT)
+        kind = context.get_value_type(vector).element
+        pointer = _pointer(context, builder, array_type, args[0], index_type, args[1], kind)
         return _repeat(builder, builder.load(pointer, align=4))
 
-    return f32x8(array, index), codegen
+    return vector(array, index), codegen
 
 
 @intrinsic
@@ -204,7 +212,7 @@ def _call(builder, name, *args):
 @intrinsic
 def fma(typingctx, a, b, c):
     """a * b + c, rounded once: on vectors, or on three float32 with the same bits as a lane's."""
-    if not (a == b == c and a in (f32x8, types.float32)):
+    if not (a == b == c and a in (f32x8, f64x8, types.float32)):
         return None
 
     def codegen(context, builder, signature, args):

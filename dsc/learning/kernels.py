@@ -11,7 +11,10 @@ import numpy as np
 from numba import njit
 
 from dsc.pursuit.kernels import EMPTY
-from dsc.simd import LANES, fma, load, mul, store
+from dsc.simd import LANES, fma, load, load_one, mul, store, zeros_wide
+
+ROWS = 128  # occurrences whose products are summed at a time
+TILE = (4, 2 * LANES)  # of a product, in registers
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 _inline = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
@@ -34,13 +37,13 @@ def turn_back(residual, p, order, cos, up, down, angle, buffer, turned):
 
 
 @_compile
-def first_occurrences(atom, edges, patch, slot):
+def occurrences(atom, n_atoms):
     """Uses of atoms, sorted by atom; the first one only where a patch repeats an atom.
 
-    atom (patch, slot) → those of atom m are patch[i], slot[i] for i from edges[m] to edges[m + 1];
-    edges (atom + 1) comes in as zeros, patch and slot (occurrence) with room for all slots.
+    atom (patch, slot) → edges (atom + 1), patch and slot (occurrence): those of atom m are patch[i]
+    and slot[i] for i from edges[m] to edges[m + 1].
     """
-    n_atoms = edges.size - 1
+    edges = np.zeros(n_atoms + 1, np.int64)
     last = np.full(n_atoms, -1)
     for p in range(atom.shape[0]):
         for k in range(atom.shape[1]):
@@ -51,6 +54,7 @@ def first_occurrences(atom, edges, patch, slot):
     for m in range(n_atoms):
         edges[m + 1] += edges[m]
     place = edges[:-1].copy()
+    patch, slot = np.empty(edges[-1], np.int64), np.empty(edges[-1], np.int64)
     last[:] = -1
     for p in range(atom.shape[0]):
         for k in range(atom.shape[1]):
@@ -59,25 +63,65 @@ def first_occurrences(atom, edges, patch, slot):
                 last[m] = p
                 patch[place[m]], slot[place[m]] = p, k
                 place[m] += 1
+    return edges, patch, slot
+
+
+@_inline
+def add_products(rows, count, n_coords, tile, triangle):
+    """triangle += the lower triangle of Σ y yᵀ over the first `count` rows.
+
+    rows (·, coord padded to TILE[1]) float64, tile TILE scratch; triangle (coord · (coord + 1) / 2)
+    row after row. Each tile of the product is summed in registers.
+    """
+    for i in range(0, n_coords, TILE[0]):
+        for j in range(0, min(i + TILE[0], n_coords), TILE[1]):
+            a0, a1, b0, b1 = zeros_wide(), zeros_wide(), zeros_wide(), zeros_wide()
+            c0, c1, d0, d1 = zeros_wide(), zeros_wide(), zeros_wide(), zeros_wide()
+            for r in range(count):
+                y0, y1 = load(rows, (r, j)), load(rows, (r, j + LANES))
+                a, b = load_one(rows, (r, i)), load_one(rows, (r, i + 1))
+                c, d = load_one(rows, (r, i + 2)), load_one(rows, (r, i + 3))
+                a0, a1 = fma(a, y0, a0), fma(a, y1, a1)
+                b0, b1 = fma(b, y0, b0), fma(b, y1, b1)
+                c0, c1 = fma(c, y0, c0), fma(c, y1, c1)
+                d0, d1 = fma(d, y0, d0), fma(d, y1, d1)
+            store(tile, (0, 0), a0)
+            store(tile, (0, LANES), a1)
+            store(tile, (1, 0), b0)
+            store(tile, (1, LANES), b1)
+            store(tile, (2, 0), c0)
+            store(tile, (2, LANES), c1)
+            store(tile, (3, 0), d0)
+            store(tile, (3, LANES), d1)
+            for u in range(min(TILE[0], n_coords - i)):
+                start = (i + u) * (i + u + 1) // 2 + j
+                for v in range(min(TILE[1], i + u + 1 - j)):
+                    triangle[start + v] += tile[u, v]
 
 
 @_compile
-def aligned_rows(
-    residual, angle, coef, m, atoms, order, cos, up, down, patch, slot, begin, end, out
-):
-    """Occurrences of atom m, turned back to it: y = R(−θ) residual + a d_m.
+def scatter_sums(residual, atom, angle, coef, atoms, order, cos, up, down, scatter):
+    """Add y yᵀ of every occurrence to the scatter of its atom, y = R(−θ) residual + a d_m.
 
-    residual (patch, coord), angle and coef (patch, slot), atoms (atom, coord); occurrence i, from
-    begin to end, is slot[i] of patch[i] → out (occurrence, coord) float64, from its first row on.
+    residual (patch, coord), atom, angle and coef (patch, slot), atoms (atom, coord); scatter
+    (atom, coord · (coord + 1) / 2) float64, lower triangles row after row.
     """
+    n_atoms, n_coords = atoms.shape
+    edges, patch, slot = occurrences(atom, n_atoms)
     buffer = np.zeros(cos.shape[1] + 2 * LANES, np.float32)
     turned = np.zeros(cos.shape[1], np.float32)
-    for i in range(begin, end):
-        p, k = patch[i], slot[i]
-        a = np.float64(coef[p, k])
-        turn_back(residual, p, order, cos, up, down, angle[p, k], buffer, turned)
-        for c in range(order.size):
-            out[i - begin, order[c]] = turned[c] + a * atoms[m, order[c]]
+    rows = np.zeros((ROWS, -(-n_coords // TILE[1]) * TILE[1]))
+    tile = np.zeros(TILE)
+    for m in range(n_atoms):
+        for begin in range(edges[m], edges[m + 1], ROWS):
+            count = min(ROWS, edges[m + 1] - begin)
+            for i in range(count):
+                p, k = patch[begin + i], slot[begin + i]
+                a = np.float64(coef[p, k])
+                turn_back(residual, p, order, cos, up, down, angle[p, k], buffer, turned)
+                for c in range(order.size):
+                    rows[i, order[c]] = turned[c] + a * atoms[m, order[c]]
+            add_products(rows, count, n_coords, tile, scatter[m])
 
 
 @_compile

@@ -61,9 +61,11 @@ def solve(
 def top_eigenvectors(statistics: KsvdStatistics, old: Sums) -> Sums:
     """The unit vector that keeps most of each atom's scatter, with the sign closest to the old."""
     new = old.copy()
-    last = old.shape[1] - 1
+    n_coords = old.shape[1]
+    matrix, lower = np.zeros((n_coords, n_coords)), np.tril_indices(n_coords)
     for m in np.flatnonzero(statistics.usage.count):
-        _, vector = eigh(statistics.scatter[m], subset_by_index=[last, last])
+        matrix[lower] = statistics.scatter[m]  # eigh does not look at the upper triangle
+        _, vector = eigh(matrix, subset_by_index=[n_coords - 1, n_coords - 1])
         new[m] = vector[:, 0] * (1.0 if vector[:, 0] @ old[m] >= 0 else -1.0)
     return new
 

@@ -11,7 +11,6 @@ Sums are float64.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from dsc.basis.rows import as_rows, check_values, row_chunks
 from dsc.errors import DscError, unknown_choice
 from dsc.learning import kernels
 from dsc.learning.worst import WorstPatches
-from dsc.pursuit.omp import Codes, check_atoms, decode
+from dsc.pursuit.omp import Codes, decode, prepare
 from dsc.pursuit.tables import back_tables
 
 Floats = NDArray[np.float32]
@@ -71,7 +70,7 @@ class Usage:
 
 @dataclass(frozen=True, eq=False)
 class KsvdStatistics:
-    """Per-atom scatter matrices; `scatter` is (atom, coord, coord)."""
+    """Per-atom scatter matrices: `scatter` (atom, coord · (coord + 1) / 2), lower triangles."""
 
     usage: Usage
     scatter: Sums
@@ -79,24 +78,14 @@ class KsvdStatistics:
     @classmethod
     def zero(cls, usage: Usage, n_atoms: int, basis: SteerableBasis) -> Self:
         """Sums over no patch."""
-        return cls(usage, np.zeros((n_atoms, basis.n_coords, basis.n_coords)))
+        return cls(usage, np.zeros((n_atoms, triangle_size(basis.n_coords))))
 
     def add(self, residual: Floats, codes: Codes, atoms: Floats, basis: SteerableBasis) -> None:
         """Add coded patches to the sums, in place."""
-        n_atoms, n_coords = atoms.shape
-        tables = back_tables(basis, codes.n_angles)
-        edges = np.zeros(n_atoms + 1, np.int64)
-        patch, slot = np.empty((2, codes.atom.size), np.int64)
-        kernels.first_occurrences(codes.atom, edges, patch, slot)
-        buffer = np.empty((int(np.diff(edges).max()), n_coords))
-        for m, (begin, end) in enumerate(pairwise(edges.tolist())):
-            if begin < end:
-                kernels.aligned_rows(
-                    residual, codes.angle, codes.coef, m, atoms, *tables, patch, slot, begin, end,
-                    buffer,
-                )  # fmt: skip
-                rows = buffer[: end - begin]
-                self.scatter[m] += rows.T @ rows
+        kernels.scatter_sums(
+            residual, codes.atom, codes.angle, codes.coef, atoms,
+            *back_tables(basis, codes.n_angles), self.scatter,
+        )  # fmt: skip
 
     def merge(self, other: Self) -> Self:
         """Statistics of the patches of both."""
@@ -176,8 +165,8 @@ def accumulate(
     """
     if update not in UPDATES:
         raise unknown_choice("update", update, UPDATES)
-    dictionary = check_atoms(atoms, basis)
-    usage, residual = measure(coords, codes, dictionary, basis, first_patch)
+    usage, residual = measure(coords, codes, atoms, basis, first_patch)
+    dictionary = prepare(atoms, basis, codes.n_angles).atoms
     if onto is None:
         statistics: Statistics = UPDATES[update].zero(usage, len(dictionary), basis)
     elif isinstance(onto, UPDATES[update]):
@@ -189,7 +178,7 @@ def accumulate(
 
 
 def measure(
-    coords: ArrayLike, codes: Codes, atoms: Floats, basis: SteerableBasis, first_patch: int = 0
+    coords: ArrayLike, codes: Codes, atoms: ArrayLike, basis: SteerableBasis, first_patch: int = 0
 ) -> tuple[Usage, Floats]:
     """How well patches are coded, and their residuals (patch, coord)."""
     rows = as_rows(coords, basis.n_coords, "coords", "the coordinates of this basis")
@@ -199,13 +188,14 @@ def measure(
     for part, chunk in row_chunks(rows):
         check_values(chunk, "coords", part.start)
         np.subtract(chunk, residual[part], out=residual[part])
+    n_atoms = len(np.asarray(atoms))
     sse = float(codes.error.sum(dtype=np.float64))
     usage = Usage(
-        count=np.bincount(codes.atom[codes.used], minlength=len(atoms)),
+        count=np.bincount(codes.atom[codes.used], minlength=n_atoms),
         n_patches=len(rows),
         sse=sse,
         pixel_sse=sse if basis.is_orthonormal else _pixel_energy(residual, basis),
-        worst=WorstPatches.of(codes.error, residual, first_patch, len(atoms)),
+        worst=WorstPatches.of(codes.error, residual, first_patch, n_atoms),
     )
     return usage, residual
 
@@ -214,8 +204,13 @@ def statistics_bytes(update: str, n_atoms: int, basis: SteerableBasis) -> int:
     """Memory of one statistics value."""
     worst = n_atoms * (4 * basis.n_coords + 12)
     if update == "ksvd":
-        return worst + 8 * n_atoms * basis.n_coords**2
+        return worst + 8 * n_atoms * triangle_size(basis.n_coords)
     return worst + 16 * n_atoms**2 * (basis.max_frequency + 1) + 8 * n_atoms * basis.n_coords
+
+
+def triangle_size(n_coords: int) -> int:
+    """Entries of the lower triangle of a matrix, its diagonal included."""
+    return n_coords * (n_coords + 1) // 2
 
 
 def worth_merging(n_atoms: int, sparsity: int) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +14,7 @@ from dsc.basis import SteerableBasis
 from dsc.basis.rows import as_rows, bad_values, check_values, row_chunks
 from dsc.errors import DscError
 from dsc.pursuit import kernels
-from dsc.pursuit.tables import search_tables, turn_tables
+from dsc.pursuit.tables import Search, Turns, search_tables, turn_tables
 
 EMPTY = kernels.EMPTY
 DEFAULT_ANGLES = 60
@@ -116,9 +118,9 @@ def encode(
     >>> codes.atom.tolist(), codes.angle.tolist()
     ([[1, 65535]], [[10, 0]])
     """
-    dictionary = check_atoms(atoms, basis)
-    sparsity = _check_count(sparsity, "sparsity", basis.n_coords, "the coordinates of this basis")
     n_angles = check_angles(n_angles, basis)
+    dictionary, turns, search = prepare(atoms, basis, n_angles)
+    sparsity = _check_count(sparsity, "sparsity", basis.n_coords, "the coordinates of this basis")
     if not tolerance >= 0:
         raise DscError(f"tolerance: found {tolerance}, need an energy ≥ 0")
     rows = as_rows(coords, basis.n_coords, "coords", "the coordinates of this basis")
@@ -130,8 +132,6 @@ def encode(
         error=np.zeros(len(rows), np.float32),
         n_angles=n_angles,
     )
-    turns = turn_tables(dictionary, basis, n_angles)
-    search = search_tables(dictionary, basis, n_angles)
     for part, chunk in row_chunks(rows):
         bad = kernels.pursue(
             chunk,
@@ -152,14 +152,14 @@ def encode(
 
 def decode(codes: Codes, atoms: ArrayLike, basis: SteerableBasis) -> Floats:
     """Coordinates of codes: (patch, coord)."""
-    dictionary = check_atoms(atoms, basis)
-    check_codes(codes, len(dictionary))
+    rows = _atom_rows(atoms, basis)
+    check_codes(codes, len(rows))
     coords = np.empty((len(codes), basis.n_coords), np.float32)
     kernels.synthesize(
         np.require(codes.atom, np.uint16, ["C", "W"]),
         np.require(codes.angle, np.uint16, ["C", "W"]),
         np.require(codes.coef, np.float32, ["C", "W"]),
-        *turn_tables(dictionary, basis, codes.n_angles),
+        *prepare(rows, basis, codes.n_angles).turns,
         coords,
     )
     return coords
@@ -185,13 +185,33 @@ def check_codes(codes: Codes, n_atoms: int) -> None:
         raise DscError("codes: found a coefficient that is no number, need finite ones")
 
 
+class Prepared(NamedTuple):
+    """Atoms that were checked, and what the kernels look up for them."""
+
+    atoms: Floats
+    turns: Turns
+    search: Search
+
+
+def prepare(atoms: ArrayLike, basis: SteerableBasis, n_angles: int) -> Prepared:
+    """Check atoms and make their tables, once for all the blocks that are coded with them."""
+    return _prepare(_atom_rows(atoms, basis).tobytes(), basis, n_angles)
+
+
+@lru_cache(maxsize=8)  # blocks of a task come with the same atoms; some tasks run side by side
+def _prepare(atoms: bytes, basis: SteerableBasis, n_angles: int) -> Prepared:
+    rows = np.frombuffer(atoms, np.float32).reshape(-1, basis.n_coords)
+    dictionary = check_atoms(rows, basis)
+    return Prepared(
+        dictionary,
+        turn_tables(dictionary, basis, n_angles),
+        search_tables(dictionary, basis, n_angles),
+    )
+
+
 def check_atoms(atoms: ArrayLike, basis: SteerableBasis) -> Floats:
     """Atoms as float32, refused if they are not unit vectors of this basis."""
-    rows = as_rows(atoms, basis.n_coords, "atoms", f"coordinates of the {basis.name} basis")
-    if not 1 <= len(rows) < EMPTY:
-        raise DscError(f"atoms: found {len(rows)}, need 1 to {EMPTY - 1}")
-    with np.errstate(over="ignore"):
-        dictionary = np.array(rows, np.float32, order="C")
+    dictionary = _atom_rows(atoms, basis)
     check_values(dictionary, "atoms")
     norms = np.linalg.norm(dictionary.astype(np.float64), axis=1)
     off = np.abs(norms - 1)
@@ -202,6 +222,15 @@ def check_atoms(atoms: ArrayLike, basis: SteerableBasis) -> Floats:
             f"coordinates of the {basis.name} basis: divide each atom by its norm"
         )
     return dictionary
+
+
+def _atom_rows(atoms: ArrayLike, basis: SteerableBasis) -> Floats:
+    """A copy of atoms as float32."""
+    rows = as_rows(atoms, basis.n_coords, "atoms", f"coordinates of the {basis.name} basis")
+    if not 1 <= len(rows) < EMPTY:
+        raise DscError(f"atoms: found {len(rows)}, need 1 to {EMPTY - 1}")
+    with np.errstate(over="ignore"):
+        return np.array(rows, np.float32, order="C")
 
 
 def check_angles(n_angles: int | None, basis: SteerableBasis) -> int:

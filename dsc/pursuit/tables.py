@@ -64,7 +64,14 @@ def back_tables(
 
     R(−θ): c' = c cos + s sin and s' = s cos − c sin, with s the next and c the previous neighbour.
     """
-    order, partner, cos, sin = _coordinate_waves(basis.frequency.tobytes(), n_angles)
+    return _back_waves(basis.frequency.tobytes(), n_angles)
+
+
+@lru_cache(maxsize=8)
+def _back_waves(
+    frequency_bytes: bytes, n_angles: int
+) -> tuple[NDArray[np.uint32], Floats, Floats, Floats]:
+    order, partner, cos, sin = _coordinate_waves(frequency_bytes, n_angles)
     is_cosine = np.zeros(cos.shape[1], bool)
     is_cosine[: order.size] = partner > np.arange(order.size)
     return order, cos, np.where(is_cosine, -sin, 0), np.where(is_cosine, 0, -sin)

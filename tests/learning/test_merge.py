@@ -92,7 +92,7 @@ def test_statistics__sum_in_float64(update):
     coords[0, 0], coords[1:, 0] = 1e5, 1.0
     codes = dsc.encode(coords, atoms, basis, 1)
     statistics = dsc.accumulate(coords, codes, atoms, basis, update)
-    total = statistics.scatter[0, 0, 0] if update == "ksvd" else statistics.normal[0, 0, 0].real
+    total = statistics.scatter[0, 0] if update == "ksvd" else statistics.normal[0, 0, 0].real
     np.testing.assert_allclose(total - 1e10, 1000, rtol=1e-3)
 
 
