@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
+from functools import cache
 
 from llvmlite import binding
 from threadpoolctl import threadpool_info
 
 
+@cache
 def numerics_fingerprint() -> dict[str, str]:
     """What must agree between machines for results to agree to the bit."""
     import scipy.linalg  # loads the BLAS that eigh uses
