@@ -105,12 +105,18 @@ def fit(
 @click.argument("model", metavar="RUN_OR_MODEL")
 @click.argument("pictures", nargs=-1, required=True)
 @click.option("--maps", metavar="FOLDER", help="Write the class map of every picture as PNG there.")
+@click.option(
+    "--features",
+    metavar="FILE.jsonl",
+    help="Note counted pictures there; those that are in it are not counted again.",
+)
 @console.engine_options
 @console.json_option
 def predict(
     model: str,
     pictures: tuple[str, ...],
     maps: str | None,
+    features: str | None,
     scheduler: str,
     n_workers: int | None,
     memory_limit: str | None,
@@ -119,17 +125,18 @@ def predict(
     """Say which class each of PICTURES (files, folders, globs) belongs to."""
     from dsc.engine import open_engine
     from dsc.patches import open_pictures
-    from dsc.texture.features import count_labels, histograms
+    from dsc.texture.features import FeatureLog, count_labels, histograms
     from dsc.texture.maps import write_maps
     from dsc.texture.model import TextureModel
 
     begin = time.perf_counter()
     learned = TextureModel.load(model)
     found = open_pictures(list(pictures))
+    log = FeatureLog(Path(features), learned.labeller.identity) if features else None
     with open_engine(scheduler, n_workers, memory_limit) as engine:
-        features = count_labels(found, learned.labeller, engine, progress=TextureProgress())
+        counted = count_labels(found, learned.labeller, engine, log, TextureProgress())
     names = [picture.name for picture in found]
-    predicted, distances, neighbour = learned.classify(histograms(features, names))
+    predicted, distances, neighbour = learned.classify(histograms(counted, names))
     if maps is not None:
         write_maps(learned, found, Path(maps))
     rows = [

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.engine import Engine, part_tasks
+from dsc.engine.plan import readable
 from dsc.errors import DscError
 from dsc.files import append_records, read_records
 from dsc.patches import Picture
@@ -101,6 +102,7 @@ def count_labels(
     Pictures that are in the log are not looked at again.
     """
     check_pictures(pictures, labeller.basis.diameter)
+    check_memory(labeller.task_bytes, engine)
     names = [picture_hash(p) if log else str(i) for i, p in enumerate(pictures)]
     done = log.read() if log else {}
     todo = {name: p for name, p in zip(names, pictures, strict=True) if name not in done}
@@ -178,6 +180,17 @@ def _rounds(
         yield batch
 
 
+def check_memory(task_bytes: int, engine: Engine) -> None:
+    """Refuse to label where a thread has less memory than labelling needs at a time."""
+    resources = engine.resources
+    if task_bytes > resources.memory_per_thread:
+        raise DscError(
+            f"labelling needs about {readable(task_bytes)} at a time but {resources.memory_of} has "
+            f"{readable(resources.memory_per_thread)} for each of {resources.n_threads} threads: "
+            "give more memory, or use fewer threads, fewer atoms or a smaller diameter"
+        )
+
+
 def check_pictures(pictures: Sequence[Picture], diameter: int) -> None:
     """Refuse pictures that are smaller than a patch, all of them at once."""
     small = [
@@ -187,6 +200,42 @@ def check_pictures(pictures: Sequence[Picture], diameter: int) -> None:
         if min(picture.shape) < diameter
     ]
     raise_listed("pictures", small)
+
+
+def check_textured(pictures: Sequence[Picture], engine: Engine) -> None:
+    """Refuse training pictures of one grey level, all of them at once, before anything is learned.
+
+    They would have no histogram.
+    """
+    step = max(1, -(-len(pictures) // (TASKS * engine.resources.n_threads)))
+    parts = [tuple(pictures[begin : begin + step]) for begin in range(0, len(pictures), step)]
+    flat = np.concatenate(engine.compute(part_tasks(flat_part, parts)))
+    raise_listed(
+        "pictures", [_flat(p.name) for p, is_flat in zip(pictures, flat, strict=True) if is_flat]
+    )
+
+
+def flat_part(pictures: tuple[Picture, ...]) -> NDArray[np.bool_]:
+    """Which of a task's pictures have one grey level; reads no more than is needed to see it."""
+    return np.array([_is_flat(picture) for picture in pictures])
+
+
+def _is_flat(picture: Picture) -> bool:
+    height, width = picture.shape
+    level = None
+    try:
+        for y in range(0, height, picture.tile[0]):
+            rows = picture.read(y, min(y + picture.tile[0], height), 0, width)
+            level = rows[0, 0] if level is None else level
+            if (rows != level).any():
+                return False
+    except Exception as error:  # whatever a decoder raises is the file's fault
+        raise DscError(picture_problem(picture, error)) from error
+    return True
+
+
+def _flat(name: str) -> str:
+    return f"{name}: found nothing but constant patches, need a picture with some texture"
 
 
 def raise_listed(what: str, problems: list[str]) -> None:
@@ -204,11 +253,7 @@ def histograms(features: Sequence[Feature], names: Sequence[str]) -> NDArray[np.
     totals = counts.sum(axis=1, keepdims=True)
     raise_listed(
         "pictures",
-        [
-            f"{name}: found nothing but constant patches, need a picture with some texture"
-            for name, total in zip(names, totals[:, 0], strict=True)
-            if total == 0
-        ],
+        [_flat(name) for name, total in zip(names, totals[:, 0], strict=True) if total == 0],
     )
     return np.asarray(counts / totals)
 

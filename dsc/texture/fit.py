@@ -22,7 +22,14 @@ from dsc.model.runs import KEEP, RunFolder, check_identity
 from dsc.patches import Picture, StoredPatches, extract_patches
 from dsc.store import is_finished
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import FeatureLog, check_pictures, count_labels, histograms
+from dsc.texture.features import (
+    FeatureLog,
+    check_memory,
+    check_pictures,
+    check_textured,
+    count_labels,
+    histograms,
+)
 from dsc.texture.inputs import Labelled, check_classes, label_places
 from dsc.texture.model import (
     TextureModel,
@@ -76,11 +83,14 @@ def fit_texture(
     check_pictures(data.pictures, config.diameter)
     with open_engine(scheduler, n_workers, memory_limit) as engine, _folder(run, resume) as folder:
         finished = TextureModel.load(folder.model) if folder.finished else None
+        if finished is None:
+            check_textured(data.pictures, engine)
         patches = folder.path / "patches"
         try:
             sources = extract_classes(data, label_names, config, patches)
             problems = [make_problem(source, config.learning) for source in sources]
             plan = plan_problems(problems, engine)[0]  # refuses before anything is learned
+            check_memory(_label_bytes(config, problems), engine)
             identity = identity_of(
                 config,
                 label_names,
@@ -101,6 +111,13 @@ def fit_texture(
         model.save(folder.model)
         folder.log("end", atoms_sha256=model.sha256)
         return model
+
+
+def _label_bytes(config: TextureConfig, problems: list[Problem]) -> int:
+    """Memory that labelling will need, before there are atoms."""
+    basis = problems[0].basis
+    atoms = np.empty((len(problems), config.n_atoms, basis.n_coords), np.float32)
+    return make_labeller(config, atoms, basis).task_bytes
 
 
 @contextmanager

@@ -113,6 +113,12 @@ class Labeller:
         """Patches cut and labelled at a time: some 16 MB of pixels and coordinates."""
         return max(256, PIECE_VALUES // (self.basis.n_pixels + self.basis.n_coords))
 
+    @property
+    def task_bytes(self) -> int:
+        """Memory that labelling needs at a time: pixels and coordinates, and all atoms."""
+        values = self.piece_size * (self.basis.n_pixels + self.basis.n_coords)
+        return 4 * (values + 2 * self.atoms.size)
+
     def grid(self, shape: tuple[int, int]) -> tuple[int, int]:
         """How many windows a picture has along y and x."""
         n_y, n_x = ((size - self.basis.diameter) // self.stride + 1 for size in shape)

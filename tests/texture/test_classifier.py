@@ -602,6 +602,14 @@ def test_bad_input__constant_pictures(train, fitted):
         assert "2 problems" in str(caught.value)
 
 
+def test_bad_input__constant_training_pictures_are_refused_before_anything_is_learned(train):
+    pictures = [*train[0][:11], np.zeros((48, 48))]
+    events = []
+    with pytest.raises(DscError, match="constant"):
+        fit_texture(read_inputs(pictures, train[1]), make()._config(), progress=events.append)
+    assert events == []
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_bad_input__pixels_that_are_no_numbers(train, fitted, value):
     pictures = [picture / 255 for picture in train[0]]

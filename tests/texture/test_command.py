@@ -163,6 +163,19 @@ def test_predict__plain_output_has_a_line_per_picture(fitted, suite):
     assert re.search(r"^000000\.png\s+dashes", result.stdout, re.M)
 
 
+def test_predict__features_that_are_noted_are_not_counted_again(
+    fitted, suite, tmp_path, monkeypatch
+):
+    pictures, log = suite / "images", tmp_path / "features.jsonl"
+    few = ask("texture", "predict", fitted[0], *sorted(pictures.iterdir())[:3], "--features", log)
+    whole = ask("texture", "predict", fitted[0], pictures, "--features", log)
+    assert whole["predictions"][:3] == few["predictions"]
+    assert len(log.read_text(encoding="utf-8").splitlines()) == 1 + whole["n_pictures"]
+    monkeypatch.setattr(features, "label_part", None)
+    again = ask("texture", "predict", fitted[0], pictures, "--features", log)
+    assert again["predictions"] == whole["predictions"]
+
+
 def test_predict__maps_are_pictures_of_the_classes(fitted, suite, tmp_path):
     paths = [sample.path for sample in read_suite(suite).test[:3]]
     ask("texture", "predict", fitted[0], *paths, "--maps", tmp_path / "maps")

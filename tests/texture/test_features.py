@@ -6,7 +6,7 @@ import zarr
 from PIL import Image
 
 import dsc
-from dsc.engine import open_engine
+from dsc.engine import Engine, Resources, open_engine
 from dsc.errors import DscError
 from dsc.patches.pictures import open_pictures
 from dsc.texture import features
@@ -299,6 +299,12 @@ def test_histograms__are_the_shares_of_labelled_patches(pictures, labeller, engi
     np.testing.assert_allclose(found.sum(1), 1, rtol=1e-12)
     for row, (counts, _) in zip(found, expected, strict=True):
         np.testing.assert_allclose(row, np.array(counts) / sum(counts))
+
+
+def test_count_labels__too_little_memory_is_refused_by_name(pictures, labeller):
+    engine = Engine("synchronous", Resources(4, 4 * (labeller.task_bytes - 1)))
+    with pytest.raises(DscError, match=r"labelling needs .* for each of 4 threads"):
+        count_labels(pictures, labeller, engine)
 
 
 def test_histograms__constant_pictures_are_refused_all_at_once(arrays, labeller, engine):

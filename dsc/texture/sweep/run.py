@@ -25,7 +25,7 @@ from dsc.model.learn import make_problem, start_atoms
 from dsc.patches import StoredPatches
 from dsc.patches.scan import Grid
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import count_labels, histograms, raise_listed
+from dsc.texture.features import check_textured, count_labels, histograms, raise_listed
 from dsc.texture.fit import extract_classes
 from dsc.texture.inputs import Labelled, label_places
 from dsc.texture.labelling import Labeller
@@ -100,6 +100,8 @@ def run_sweep(
         groups = make_groups(todo, group_size(engine.resources.n_threads, len(label_names)))
         work = _Work(data, label_names, held_out, repeats, engine, progress)
         work.check_memory(groups)
+        if todo:
+            check_textured(data.pictures, engine)
         place.make(identity, resume)
         n_done = len(settings) - len(todo)
         for number, result in enumerate(work.results(groups, place.path / PATCHES), n_done + 1):
