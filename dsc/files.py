@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +32,18 @@ def append_records(path: Path, records: Iterable[dict[str, Any]]) -> None:
 
 def read_records(path: Path) -> list[dict[str, Any]]:
     """The JSON objects of a log; a line that a kill has cut does not count."""
+    return list(each_record(path))
+
+
+def each_record(path: Path) -> Iterator[dict[str, Any]]:
+    """The same, one after the other."""
     if not path.is_file():
-        return []
-    found = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if isinstance(record, dict):
-            found.append(record)
-    return found
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:
+                continue
+            if isinstance(record, dict):
+                yield record

@@ -73,6 +73,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str = "rotational",
         patches_per_image: int = 4000,
         stride: int = 1,
+        histogram: str = "atoms",
         n_angles: int | None = None,
         n_iterations: int = 10,
         update: str = "ksvd",
@@ -88,6 +89,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.patches_per_image = patches_per_image
         self.stride = stride
+        self.histogram = histogram
         self.n_angles = n_angles
         self.n_iterations = n_iterations
         self.update = update
@@ -115,7 +117,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """(image, label) the share of each class among the patches of a picture."""
+        """(image, bin) the share of each atom, or of each class, among the patches of a picture."""
         model = self._fitted()
         pictures = read_inputs(X, part="test").pictures
         log = None
@@ -123,7 +125,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             log = FeatureLog(Path(self.run) / "features.jsonl", model.labeller.identity)
         with open_engine(**self._where()) as engine:
             features = count_labels(pictures, model.labeller, engine, log)
-        return histograms(features, [picture.name for picture in pictures])
+        return histograms(features, [picture.name for picture in pictures], model.n_bins)
 
     def distances(self, X: Any) -> NDArray[np.float64]:
         """(image, label) χ² to the nearest training picture of each class; small is alike."""

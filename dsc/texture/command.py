@@ -136,7 +136,7 @@ def predict(
     with open_engine(scheduler, n_workers, memory_limit) as engine:
         counted = count_labels(found, learned.labeller, engine, log, TextureProgress())
     names = [picture.name for picture in found]
-    predicted, distances, neighbour = learned.classify(histograms(counted, names))
+    predicted, distances, neighbour = learned.classify(histograms(counted, names, learned.n_bins))
     if maps is not None:
         write_maps(learned, found, Path(maps))
     rows = [

@@ -14,6 +14,7 @@ from dsc.patches import PatchConfig
 
 N_ANGLES = 120  # finer than for coding: pictures turned by half a step should have the same labels
 METHODS = ("rotational", "augmented", "standard")
+HISTOGRAMS = ("atoms", "classes")
 TURNS = tuple(6.0 * step for step in range(60))  # degrees: what augmentation turns patches by
 
 
@@ -35,6 +36,12 @@ class TextureConfig(Options):
     )
     patches_per_image: int = option(4000, "Random patches of every training picture to learn from.")
     stride: int = option(1, "Pixels between the patches that are labelled.")
+    histogram: str = option(
+        "atoms",
+        "Bins of a picture's histogram. atoms: the atom that codes a patch best; classes: only its "
+        "class, as in the paper (better with less than five training pictures of a class).",
+        HISTOGRAMS,
+    )
     n_angles: int | None = option(
         None, f"Size of the angle grid; by default {N_ANGLES}, or 1 where atoms do not turn."
     )
@@ -59,6 +66,10 @@ class TextureConfig(Options):
                 problems.append(str(error))
         if problems:
             raise DscError("\n".join(problems))
+
+    def n_bins(self, n_labels: int) -> int:
+        """Bins of the histograms of pictures, where there are so many classes."""
+        return n_labels * (self.n_atoms if self.histogram == "atoms" else 1)
 
     @property
     def basis(self) -> str:

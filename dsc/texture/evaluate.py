@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from dsc.engine import Engine, open_engine, part_tasks
 from dsc.files import read_records
 from dsc.model.runs import RunFolder
 from dsc.patches import Picture
-from dsc.texture.config import TextureConfig
+from dsc.texture.config import HISTOGRAMS, TextureConfig
 from dsc.texture.features import Feature, FeatureLog, check_pictures, count_labels, histograms
 from dsc.texture.fit import fit_texture
 from dsc.texture.inputs import Labelled, label_places
@@ -62,6 +62,20 @@ class Evaluation:
     predicted: Integers
     neighbour: Integers
     features: Sequence[Feature]
+
+    @staticmethod
+    def of(model: TextureModel, test: Labelled, features: Sequence[Feature]) -> Evaluation:
+        """What the model makes of counted pictures."""
+        truth = label_places(test, model.label_names)
+        shares = histograms(features, [picture.name for picture in test.pictures], model.n_bins)
+        predicted, _, neighbour = model.classify(shares)
+        return Evaluation(model, test, truth, predicted, neighbour, features)
+
+    def with_other_histogram(self) -> Evaluation:
+        """The same counts with the other bins, for comparison."""
+        other = next(name for name in HISTOGRAMS if name != self.model.config.histogram)
+        config = replace(self.model.config, histogram=other)
+        return Evaluation.of(replace(self.model, config=config), self.test, self.features)
 
     @property
     def seconds(self) -> float:
@@ -113,11 +127,9 @@ def evaluate_model(
     progress: Progress | None = None,
 ) -> Evaluation:
     """Classify pictures whose classes are known."""
-    truth = label_places(test, model.label_names)
+    label_places(test, model.label_names)  # refuses unknown ones
     features = count_labels(test.pictures, model.labeller, engine, log, progress)
-    shares = histograms(features, [picture.name for picture in test.pictures])
-    predicted, _, neighbour = model.classify(shares)
-    return Evaluation(model, test, truth, predicted, neighbour, features)
+    return Evaluation.of(model, test, features)
 
 
 def evaluate_texture(
@@ -181,7 +193,7 @@ def evaluate_texture(
         )
         log = FeatureLog(folder.path / "features.jsonl", model.labeller.identity)
         done = evaluate_model(model, test, engine, log, progress)
-        methods = [own_row(done), *others]
+        methods = [own_row(done), own_row(done.with_other_histogram()), *others]
         if lbp:
             methods += _lbp_rows(train, test, names, engine)
     if name.startswith("Outex"):

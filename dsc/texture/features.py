@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dsc.engine import Engine, part_tasks
 from dsc.engine.plan import readable
 from dsc.errors import DscError
-from dsc.files import append_records, read_records
+from dsc.files import append_records, each_record, read_records
 from dsc.patches import Picture
 from dsc.patches.formats import NUMPY
 from dsc.patches.pictures import picture_problem
@@ -37,7 +37,7 @@ class Feature:
     Attributes
     ----------
     counts
-        Patches of every class.
+        Patches that each atom codes best, the atoms of one class after those of another.
     n_patches
         Patches in all; those of zeros have no class.
     evaluated
@@ -85,7 +85,7 @@ class FeatureLog:
 
     def append(self, features: dict[str, Feature]) -> None:
         """Add finished pictures."""
-        header = [] if read_records(self.path) else [{"model": self.model}]
+        header = [] if any(True for _ in each_record(self.path)) else [{"model": self.model}]
         lines = ({"picture": name, **asdict(feature)} for name, feature in features.items())
         append_records(self.path, [*header, *lines])
 
@@ -97,7 +97,7 @@ def count_labels(
     log: FeatureLog | None = None,
     progress: Progress | None = None,
 ) -> list[Feature]:
-    """Label all patches of pictures and count the labels of each: nothing else is kept.
+    """Label all patches of pictures and count them by atom: nothing else is kept.
 
     Pictures that are in the log are not looked at again.
     """
@@ -149,11 +149,12 @@ def label_part(pictures: tuple[Picture, ...], *, labeller: Labeller) -> list[Fea
 
 
 def _count(picture: Picture, labeller: Labeller) -> Feature:
-    counts = np.zeros(len(labeller.atoms), np.int64)
+    n_labels, n_atoms, _ = labeller.atoms.shape
+    counts = np.zeros(n_labels * n_atoms, np.int64)
     n_patches = evaluated = 0
-    for _, labels, n_pairs in labeller.label_pieces(picture):
-        counts += np.bincount(labels[labels != NONE], minlength=counts.size)
-        n_patches += labels.size
+    for _, atoms, n_pairs in labeller.best_pieces(picture):
+        counts += np.bincount(atoms[atoms != NONE], minlength=counts.size)
+        n_patches += atoms.size
         evaluated += n_pairs
     return Feature(tuple(counts.tolist()), n_patches, evaluated)
 
@@ -247,15 +248,17 @@ def raise_listed(what: str, problems: list[str]) -> None:
         raise DscError(f"{what}: {count}\n" + "\n".join(f"  {line}" for line in lines))
 
 
-def histograms(features: Sequence[Feature], names: Sequence[str]) -> NDArray[np.float64]:
-    """(picture, label) the share of each class among the labelled patches of a picture."""
-    counts = np.array([feature.counts for feature in features], np.float64)
+def histograms(
+    features: Sequence[Feature], names: Sequence[str], n_bins: int
+) -> NDArray[np.float64]:
+    """(picture, bin) shares of the labelled patches of a picture; a bin is an atom, or a class."""
+    counts = np.array([feature.counts for feature in features])
     totals = counts.sum(axis=1, keepdims=True)
     raise_listed(
         "pictures",
         [_flat(name) for name, total in zip(names, totals[:, 0], strict=True) if total == 0],
     )
-    return np.asarray(counts / totals)
+    return np.asarray(counts.reshape(len(counts), n_bins, -1).sum(axis=2) / totals)
 
 
 def picture_hash(picture: Picture) -> str:

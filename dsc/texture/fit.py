@@ -251,7 +251,7 @@ def _model(
     log = FeatureLog(folder.path / "features.jsonl", labeller.identity)
     names = tuple(picture.name for picture in data.pictures)
     features = count_labels(data.pictures, labeller, engine, log, progress)
-    histograms(features, names)  # refuses pictures without texture
+    histograms(features, names, len(label_names))  # refuses pictures without texture
     return TextureModel(
         atoms=arrays["atoms"],
         basis=basis,
@@ -261,7 +261,9 @@ def _model(
         atom_count=arrays["atom_count"],
         patches=identity["patches"],
         numerics=identity["numerics"],
-        label_count=np.array([feature.counts for feature in features], np.int64),
+        image_count=np.array([feature.counts for feature in features], np.int64).reshape(
+            len(features), len(label_names), -1
+        ),
         image_label=label_places(data, label_names),
         picture_names=names,
         order=data.order,

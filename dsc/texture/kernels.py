@@ -1,4 +1,6 @@
-"""The compiled loop that labels patches by the best of many dictionaries, one atom per patch.
+"""The compiled loops of texture classification.
+
+`best_atoms` labels patches by the best of many dictionaries, one atom per patch.
 
 With one atom per patch, the dictionary that codes best is the one with the largest |⟨x, R(θ) d⟩|
 over its atoms and angles. Only that maximum matters, so the bound Σ_t √(A_t² + B_t²) of
@@ -25,6 +27,21 @@ from dsc.pursuit.kernels import (
 from dsc.simd import LANES
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@_compile
+def add_chi_square(a, b, distances):
+    """distances[i, j] += Σ (a_i − b_j)² / (a_i + b_j), with 0/0 = 0, bin after bin.
+
+    a (row, bin), b (bin, column), distances (row, column).
+    """
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            x = a[i, k]
+            for j in range(b.shape[1]):
+                difference, total = x - b[k, j], x + b[k, j]
+                share = difference / total if total != 0 else 0.0
+                distances[i, j] += difference * share  # the square may leave the range of floats
 
 
 @_compile

@@ -65,19 +65,32 @@ class Labeller:
         which angles had to be tried; without pruning (sparsity above one) it is that of all pairs
         and steps.
         """
-        if self.sparsity == 1:
-            return self._label_by_score(coords)
-        errors = np.stack(
-            [
-                encode(coords, atoms, self.basis, self.sparsity, self.n_angles).error
-                for atoms in self.atoms
-            ]
-        )
-        labels = errors.argmin(axis=0)
-        labels[~coords.any(axis=1)] = NONE
-        return labels, len(coords) * self.atoms.shape[0] * self.atoms.shape[1] * self.sparsity
+        atoms, evaluated = self.best_atoms(coords)
+        return self.label_of(atoms), evaluated
 
-    def _label_by_score(self, coords: Floats) -> tuple[Labels, int]:
+    def label_of(self, atoms: Labels) -> Labels:
+        """The classes of atoms that are numbered through all classes."""
+        return np.where(atoms < 0, NONE, atoms // self.atoms.shape[1])
+
+    def best_atoms(self, coords: Floats) -> tuple[Labels, int]:
+        """The first atom in the code of the best class, numbered through all classes.
+
+        And how many pairs were evaluated; see `label`.
+        """
+        if self.sparsity == 1:
+            return self._best_by_score(coords)
+        n_labels, n_atoms, _ = self.atoms.shape
+        least = np.full(len(coords), np.inf, np.float32)
+        best = np.full(len(coords), NONE, np.int64)
+        for label, atoms in enumerate(self.atoms):
+            codes = encode(coords, atoms, self.basis, self.sparsity, self.n_angles)
+            better = codes.error < least
+            least[better] = codes.error[better]
+            best[better] = label * n_atoms + codes.atom[better, 0]
+        best[~coords.any(axis=1)] = NONE
+        return best, len(coords) * n_labels * n_atoms * self.sparsity
+
+    def _best_by_score(self, coords: Floats) -> tuple[Labels, int]:
         n_labels, n_atoms, n_coords = self.atoms.shape
         flat = self.atoms.reshape(-1, n_coords)
         best = np.empty(len(coords), np.int64)
@@ -90,23 +103,23 @@ class Labeller:
         )
         if bad >= 0:
             raise bad_values(coords, "patches")
-        return np.where(best < 0, NONE, best // n_atoms), int(evaluated)
+        return best, int(evaluated)
 
     def label_picture(self, picture: Picture) -> tuple[Labels, int]:
         """The labels of all windows of a picture (y, x), and how many pairs were evaluated."""
         labels = np.empty(self.grid(picture.shape), np.int64)
         evaluated = 0
-        for place, found, n_pairs in self.label_pieces(picture):
-            labels[place] = found
+        for place, atoms, n_pairs in self.best_pieces(picture):
+            labels[place] = self.label_of(atoms)
             evaluated += n_pairs
         return labels, evaluated
 
-    def label_pieces(self, picture: Picture) -> Iterator[tuple[tuple[slice, slice], Labels, int]]:
-        """The same piece by piece: rows and columns of windows, their labels, pairs evaluated."""
+    def best_pieces(self, picture: Picture) -> Iterator[tuple[tuple[slice, slice], Labels, int]]:
+        """Best atoms piece by piece: rows and columns of windows, the atoms, pairs evaluated."""
         n_y, n_x = self.grid(picture.shape)
         for rows, columns in _pieces(n_y, n_x, self.piece_size):
-            labels, evaluated = self.label(self._coords(picture, rows, columns))
-            yield (rows, columns), labels.reshape(rows.stop - rows.start, -1), evaluated
+            atoms, evaluated = self.best_atoms(self._coords(picture, rows, columns))
+            yield (rows, columns), atoms.reshape(rows.stop - rows.start, -1), evaluated
 
     @property
     def piece_size(self) -> int:

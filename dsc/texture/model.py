@@ -46,8 +46,8 @@ class TextureModel:
         Fingerprint of the training patches of each class.
     numerics
         Library versions and CPU that the bits depend on.
-    label_count
-        (image, label) patches of the training pictures that each class codes best.
+    image_count
+        (image, label, atom) patches of the training pictures that each atom codes best.
     image_label
         (image,) their classes, places in `label_names`.
     picture_names
@@ -64,7 +64,7 @@ class TextureModel:
     atom_count: Integers = field(repr=False)
     patches: dict[str, str] = field(repr=False)
     numerics: dict[str, str] = field(repr=False)
-    label_count: Integers = field(repr=False)
+    image_count: Integers = field(repr=False)
     image_label: Integers = field(repr=False)
     picture_names: tuple[str, ...] = field(repr=False)
     order: str = field(repr=False)
@@ -73,7 +73,7 @@ class TextureModel:
         return (
             f"TextureModel({len(self.label_names)} classes, {self.config.method}, "
             f"{self.config.n_atoms} atoms each, diameter {self.config.diameter}, "
-            f"{len(self.label_count)} training pictures)"
+            f"{len(self.image_count)} training pictures)"
         )
 
     @property
@@ -87,9 +87,15 @@ class TextureModel:
         return identity_of(self.config, self.label_names, self.order, self.patches, self.numerics)
 
     @property
+    def n_bins(self) -> int:
+        """Bins of the histograms of pictures."""
+        return self.config.n_bins(len(self.label_names))
+
+    @property
     def histograms(self) -> Doubles:
-        """(image, label) of the training pictures, each summing to one."""
-        return np.asarray(self.label_count / self.label_count.sum(axis=1, keepdims=True))
+        """(image, bin) of the training pictures, each summing to one."""
+        counts = self.image_count.reshape(len(self.image_count), self.n_bins, -1).sum(axis=2)
+        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
     @property
     def sha256(self) -> str:
@@ -114,7 +120,7 @@ class TextureModel:
             "atoms": self.atoms,
             "history": self.history,
             "atom_count": self.atom_count,
-            "label_count": self.label_count,
+            "image_count": self.image_count.astype(np.int32),
             "image_label": self.image_label.astype(np.int32),
         }
         attributes = {
@@ -136,7 +142,7 @@ class TextureModel:
                 )
             path = folder.model
         arrays, attributes, basis = load_texture(path)
-        if "label_count" not in arrays:
+        if "image_count" not in arrays:
             raise DscError(f"{path}: is a checkpoint, need a finished model")
         identity = attributes["identity"]
         return TextureModel(
@@ -148,7 +154,7 @@ class TextureModel:
             atom_count=arrays["atom_count"],
             patches=identity["patches"],
             numerics=identity["numerics"],
-            label_count=arrays["label_count"],
+            image_count=arrays["image_count"].astype(np.int64),
             image_label=arrays["image_label"].astype(np.int64),
             picture_names=tuple(attributes["picture_names"]),
             order=identity["pictures"]["order"],
@@ -208,6 +214,6 @@ def load_texture(
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any], SteerableBasis]:
     """Arrays, attributes and basis of a texture store."""
     store = open_store(url, "texture")
-    wanted = ("atoms", "history", "atom_count", "label_count", "image_label")
+    wanted = ("atoms", "history", "atom_count", "image_count", "image_label")
     arrays = {name: store.read(name) for name in wanted if name in store.variables}
     return arrays, store.attributes, read_basis(store)

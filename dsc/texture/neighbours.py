@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsc.errors import DscError
-
-_PIECE = 1 << 17  # distances at a time: few megabytes
+from dsc.texture import kernels
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,14 +63,9 @@ def chi_square(a: ArrayLike, b: ArrayLike) -> Floats:
             f"histograms: found {rows.shape[1]} and {columns.shape[1]} bins, need as many in both"
         )
     distances = np.zeros((len(rows), len(columns)))
-    step = max(1, _PIECE // max(1, len(columns)))
-    for start in range(0, len(rows), step):
-        piece = distances[start : start + step]
-        for x, y in zip(rows[start : start + step].T, columns.T, strict=True):
-            difference = x[:, None] - y
-            total = x[:, None] + y
-            total[total == 0] = 1
-            piece += difference * (difference / total)  # the square may leave the range of floats
+    kernels.add_chi_square(
+        np.require(rows, requirements=["C", "W"]), np.array(columns.T, order="C"), distances
+    )
     return distances
 
 

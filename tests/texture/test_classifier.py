@@ -71,7 +71,7 @@ def assert_same(one, other):
     assert one.label_names == other.label_names
     np.testing.assert_array_equal(one.history, other.history)
     np.testing.assert_array_equal(one.atom_count, other.atom_count)
-    np.testing.assert_array_equal(one.label_count, other.label_count)
+    np.testing.assert_array_equal(one.image_count, other.image_count)
     np.testing.assert_array_equal(one.image_label, other.image_label)
 
 
@@ -185,8 +185,8 @@ def test_parameters__have_an_effect_on_the_atoms(train, fitted, name, value):
 def test_parameters__stride_changes_what_is_counted(train, fitted):
     other = make(stride=6).fit(*train)
     assert other.model_.sha256 == fitted.model_.sha256
-    assert fitted.model_.label_count.sum(1).tolist() == [14**2] * 12
-    assert other.model_.label_count.sum(1).tolist() == [7**2] * 12
+    assert fitted.model_.image_count.sum((1, 2)).tolist() == [14**2] * 12
+    assert other.model_.image_count.sum((1, 2)).tolist() == [7**2] * 12
 
 
 @pytest.mark.parametrize(("scheduler", "n_workers"), [("synchronous", None), ("threads", 3)])
@@ -204,12 +204,25 @@ def test_fit__same_bits_on_processes(suite, fitted, process_engine, test):
 # --- what it says -------------------------------------------------------------------------------
 
 
-def test_transform__rows_are_shares_of_the_classes(fitted, test):
-    shares = fitted.transform(test[0])
-    assert shares.shape == (16, 4)
+@pytest.mark.parametrize(("histogram", "n_bins"), [("classes", 4), ("atoms", 4 * 2)])
+def test_transform__rows_are_shares(train, test, histogram, n_bins):
+    shares = make(histogram=histogram).fit(*train).transform(test[0])
+    assert shares.shape == (16, n_bins)
     assert shares.dtype == np.float64
     assert (shares >= 0).all()
     np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-12)
+
+
+def test_transform__a_class_has_what_its_atoms_have(fitted, train, test):
+    by_class = make(histogram="classes").fit(*train)
+    assert by_class.model_.sha256 == fitted.model_.sha256
+    by_atom = fitted.transform(test[0]).reshape(16, 4, 2)
+    np.testing.assert_allclose(by_class.transform(test[0]), by_atom.sum(2), rtol=1e-12)
+    np.testing.assert_allclose(
+        by_class.distances(test[0]).min(1),
+        chi_square(by_atom.sum(2), by_class.model_.histograms).min(1),
+        rtol=1e-12,
+    )
 
 
 def test_transform__of_the_training_pictures_is_in_the_model(fitted, train):
@@ -285,7 +298,7 @@ def test_label_map__one_class_for_every_pixel_that_a_patch_is_around(train, test
     np.testing.assert_array_equal(inside, expected)
     assert (labels == -1).sum() == labels.size - inside.size
     share = np.bincount(inside.ravel(), minlength=4) / inside.size
-    np.testing.assert_allclose(share, model.transform([picture])[0])
+    np.testing.assert_allclose(share, model.transform([picture]).reshape(4, 2).sum(1))
 
 
 def test_label_map__with_a_stride_a_patch_stands_for_the_pixels_around(fitted, test):

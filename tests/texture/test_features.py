@@ -62,12 +62,13 @@ def process_engine():
 
 @pytest.fixture(scope="module")
 def expected(pictures, labeller):
-    """Counts and number of patches, from the labels themselves."""
-    maps = [labeller.label_picture(picture)[0] for picture in pictures]
-    return [
-        (tuple(np.bincount(labels[labels >= 0], minlength=3).tolist()), labels.size)
-        for labels in maps
-    ]
+    """Counts and number of patches, from the best atoms themselves."""
+    found = []
+    for picture in pictures:
+        atoms = np.concatenate([best.ravel() for _, best, _ in labeller.best_pieces(picture)])
+        counts = np.bincount(atoms[atoms >= 0], minlength=6)
+        found.append((tuple(counts.tolist()), atoms.size))
+    return found
 
 
 @pytest.fixture
@@ -294,11 +295,16 @@ def test_log__without_one_nothing_is_written(pictures, labeller, engine, tmp_pat
 
 
 def test_histograms__are_the_shares_of_labelled_patches(pictures, labeller, engine, expected):
-    found = histograms(count_labels(pictures, labeller, engine), [p.name for p in pictures])
-    assert found.shape == (N_PICTURES, 3)
-    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-12)
-    for row, (counts, _) in zip(found, expected, strict=True):
+    counted, names = count_labels(pictures, labeller, engine), [p.name for p in pictures]
+    by_atom, by_class = (histograms(counted, names, n_bins) for n_bins in (6, 3))
+    for row, (counts, _) in zip(by_atom, expected, strict=True):
         np.testing.assert_allclose(row, np.array(counts) / sum(counts))
+    for row, picture in zip(by_class, pictures, strict=True):
+        labels = labeller.label_picture(picture)[0]
+        np.testing.assert_allclose(
+            row, [(labels == n).sum() / (labels >= 0).sum() for n in range(3)]
+        )
+    np.testing.assert_allclose(by_atom.sum(1), 1, rtol=1e-12)
 
 
 def test_count_labels__too_little_memory_is_refused_by_name(pictures, labeller):
@@ -313,7 +319,7 @@ def test_histograms__constant_pictures_are_refused_all_at_once(arrays, labeller,
     counts = count_labels(pictures, labeller, engine)
     names = ["plain", "gravel", "bare", "brick", "smooth"]
     with pytest.raises(DscError, match="constant") as caught:
-        histograms(counts, names)
+        histograms(counts, names, 3)
     for name, bad in zip(names, (1, 0, 1, 0, 1), strict=True):
         assert (name in str(caught.value)) == bool(bad)
 

@@ -96,6 +96,21 @@ def test_label__any_number_of_patches(coords, basis, n_patches):
     assert_best(labeller.label(patches)[0], goodness, goodness.max(1))
 
 
+@pytest.mark.parametrize("sparsity", [1, 2, 3])
+def test_best_atoms__is_the_first_atom_of_the_best_class(coords, sparsity):
+    labeller = make("disk", 3, 5, sparsity)
+    patches = coords("disk", 200)
+    atoms, _ = labeller.best_atoms(patches)
+    labels, _ = labeller.label(patches)
+    np.testing.assert_array_equal(atoms // 5, labels)
+    for label, mine in enumerate(labeller.atoms):
+        alone = Labeller(mine[:, None], labeller.basis, 1, labeller.n_angles, 1)  # atoms as classes
+        rows = labels == label
+        goodness = scores(alone, patches[rows])
+        assert_best(atoms[rows] % 5, goodness, goodness.max(1))
+    assert (labeller.best_atoms(np.zeros_like(patches))[0] == NONE).all()
+
+
 def test_label__no_patches_have_no_labels():
     labels, evaluated = make("disk", 2, 3).label(np.zeros((0, dsc.disk_basis(7).n_coords), "f4"))
     assert labels.shape == (0,)
@@ -280,10 +295,10 @@ def test_label_picture__same_labels_in_pieces(grey, monkeypatch, stride, rows):
     labeller = make("disk", 3, 3, stride=stride)
     expected = labeller.label_picture(open_pictures(grey)[0])[0]
     asked = []
-    label = Labeller.label
+    best = Labeller.best_atoms
     monkeypatch.setattr(labelling.Labeller, "piece_size", rows)
     monkeypatch.setattr(
-        Labeller, "label", lambda self, coords: asked.append(len(coords)) or label(self, coords)
+        Labeller, "best_atoms", lambda self, coords: asked.append(len(coords)) or best(self, coords)
     )
     found = labeller.label_picture(open_pictures(grey)[0])[0]
     np.testing.assert_array_equal(found, expected)

@@ -47,7 +47,7 @@ def own_row(done: Evaluation) -> dict[str, Any]:
     """The row of an evaluation in the table of methods."""
     config = done.model.config
     return {
-        "method": f"{config.method} dictionaries",
+        "method": f"{config.method} dictionaries, histograms of {config.histogram}",
         "accuracy": done.accuracy,
         "setting": f"N = {config.diameter}, M = {config.n_atoms}, K = {config.sparsity}, stride "
         f"{config.stride}, {config.patches_per_image:,} patches per picture",

@@ -218,7 +218,8 @@ class _Work:
         pictures = self.data.pictures
         features = count_labels(pictures, labeller, self.engine, progress=on_round)
         seconds = time.perf_counter() - began
-        table = histograms(features, [picture.name for picture in pictures])
+        n_bins = config.n_bins(len(self.label_names))
+        table = histograms(features, [picture.name for picture in pictures], n_bins)
         known = label_places(self.data, self.label_names)
         judged = cross_validate(table, known, self.held_out, self.repeats, config.seed)
         n_patches = sum(feature.n_patches for feature in features)
