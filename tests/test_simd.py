@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.errors import TypingError
 
 from dsc import simd
 
@@ -221,3 +222,22 @@ def test_load__refuses_other_types(dtype):
     call = through(lambda a, out: simd.store(out, 0, simd.load(a, 0)))
     with pytest.raises(Exception, match="load"):
         call(np.zeros(8, dtype))
+
+
+def test_wide__loads_stores_and_multiplies_float64():
+    @njit
+    def run(a, b, out):
+        value = simd.fma(simd.load(a, (1, 0)), simd.load_one(b, 2), simd.load(a, (0, 8)))
+        simd.store(out, 4, value)
+
+    a, b, out = RNG.standard_normal((2, 16)), RNG.standard_normal(3), np.zeros(16)
+    run(a, b, out)
+    np.testing.assert_allclose(out[4:12], a[1, :8] * b[2] + a[0, 8:], rtol=1e-15)
+    assert not out[:4].any()
+    assert not out[12:].any()
+
+
+def test_wide__does_not_mix_with_float32():
+    mixed = njit(lambda a, out: simd.store(out, 0, simd.load(a, 0)))
+    with pytest.raises(TypingError):
+        mixed(np.zeros(8), np.zeros(8, F32))

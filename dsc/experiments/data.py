@@ -48,6 +48,13 @@ PAPER = {
         "brick",
     ),
 }
+TEXTURES = PaperPicture(
+    "Outex_tl84/000/train.txt",
+    "a suite in Outex layout: 24 classes under the lamp TL84, from the Outex database of the "
+    "University of Oulu",
+    "",
+)
+NEEDED = {**PAPER, "textures": TEXTURES}  # what may have to be in DSC_DATA
 NATURAL = ("camera", "coins", "brick", "grass", "gravel", "moon")  # CC0, inside scikit-image
 
 
@@ -87,12 +94,12 @@ def paper_path(name: str) -> Path:
 def check_paper(names: Iterable[str]) -> None:
     """Refuse if pictures of the paper are missing, and say how to get each of them."""
     folder = os.environ.get("DSC_DATA")
-    missing = [n for n in names if not folder or not (Path(folder) / PAPER[n].file).is_file()]
+    missing = [n for n in names if not folder or not (Path(folder) / NEEDED[n].file).is_file()]
     if not missing:
         return
     found = f"DSC_DATA is {folder}, without" if folder else "DSC_DATA is not set, need"
-    files = " and ".join(PAPER[name].file for name in missing)
-    sources = "".join(f"  {PAPER[name].file} is {PAPER[name].source}\n" for name in missing)
+    files = " and ".join(NEEDED[name].file for name in missing)
+    sources = "".join(f"  {NEEDED[name].file} is {NEEDED[name].source}\n" for name in missing)
     raise DscError(
         f"{', '.join(missing)}: {found} {files}: put the paper's pictures in a folder and name it "
         f"in the environment variable DSC_DATA (they have no free licence that we know of, so they "

@@ -14,6 +14,7 @@ from dsc.experiments import (
     iterations,
     rotation_quality,
     rotation_speed,
+    texture_bins,
     toy,
 )
 from dsc.experiments.data import CHOICES, check_paper
@@ -29,6 +30,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         angles.EXPERIMENT,
         rotation_quality.EXPERIMENT,
         rotation_speed.EXPERIMENT,
+        texture_bins.EXPERIMENT,
     )
 }
 

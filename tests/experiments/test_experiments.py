@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from PIL import Image
@@ -11,6 +12,7 @@ from dsc import DscError
 from dsc.console import Program
 from dsc.experiments import EXPERIMENTS, Options, run_experiment, write_result, write_summary
 from dsc.experiments.command import experiment
+from dsc.experiments.texture_bins import turned_middle
 
 DATA = dict.fromkeys(EXPERIMENTS, "cc0") | {"toy": "auto", "net": "synthetic"}
 
@@ -98,6 +100,25 @@ def test_toy__recovers_the_template(results):
     errors = numbers["relative_error"]
     rotational = errors.pop("rotational M=1, K=2")
     assert rotational < min(errors.values()) / 5
+
+
+def test_texture_bins__counts_the_same_pictures_for_both(results):
+    result = results("texture-bins")
+    assert set(result.numbers["wrong"]) == {"atoms", "classes"}
+    for found in result.numbers["wrong"].values():
+        assert 0 <= found["upright"] <= 48
+        assert 0 <= found["turned"] <= 3 * 48 // 4  # chance would be three quarters
+    for found in result.numbers["error"].values():
+        assert 1 > found["1"] > found["3"] > 0  # more neighbours help
+
+
+def test_texture_bins__turned_middle_by_a_right_angle_is_exact():
+    grey = np.random.default_rng(0).random((40, 40))
+    side = 28
+    middle = grey[6:34, 6:34]
+    np.testing.assert_allclose(turned_middle(grey, 0), middle, atol=1e-6)
+    assert turned_middle(grey, 90).shape == (side, side)
+    np.testing.assert_allclose(turned_middle(grey, 90), np.rot90(middle), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["cameraman", "net"])

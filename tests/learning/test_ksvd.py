@@ -49,6 +49,21 @@ def test_ksvd__gives_the_first_singular_vector(name, n_atoms, sparsity, n_angles
     assert_tops_of_svd(new, coords, codes, atoms, basis)
 
 
+@pytest.mark.parametrize("diameter", [3, 5, 6, 7, 9])
+@pytest.mark.parametrize("n_atoms", [1, 3, 40])
+def test_scatter__is_the_lower_triangle_of_the_sum_of_products(diameter, n_atoms):
+    basis = dsc.disk_basis(diameter)
+    coords = np.random.default_rng(diameter).standard_normal((400, basis.n_coords))
+    atoms = dsc.random_atoms(basis, n_atoms)
+    codes = dsc.encode(coords, atoms, basis, 2)
+    found = dsc.accumulate(coords, codes, atoms, basis).scatter
+    lower = np.tril_indices(basis.n_coords)
+    assert found.shape == (n_atoms, len(lower[0]))
+    for m in range(n_atoms):
+        rows = oracles.aligned_occurrences(coords, codes, atoms, basis.frequency, m)
+        np.testing.assert_allclose(found[m], (rows.T @ rows)[lower], rtol=1e-5, atol=1e-3)
+
+
 def test_ksvd__natural_patches(natural_coords, learned_atoms):
     basis = dsc.disk_basis(11)
     coords, atoms = natural_coords(basis, 1500)[:500], learned_atoms(basis)
