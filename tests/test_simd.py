@@ -232,7 +232,7 @@ def test_wide__loads_stores_and_multiplies_float64():
 
     a, b, out = RNG.standard_normal((2, 16)), RNG.standard_normal(3), np.zeros(16)
     run(a, b, out)
-    np.testing.assert_allclose(out[4:12], a[1, :8] * b[2] + a[0, 8:], rtol=1e-15)
+    np.testing.assert_allclose(out[4:12], a[1, :8] * b[2] + a[0, 8:], atol=1e-15)
     assert not out[:4].any()
     assert not out[12:].any()
 
