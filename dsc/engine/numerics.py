@@ -9,15 +9,12 @@ from llvmlite import binding
 from threadpoolctl import threadpool_info
 
 
-@cache
 def numerics_fingerprint() -> dict[str, str]:
     """What must agree between machines for results to agree to the bit."""
     import scipy.linalg  # loads the BLAS that eigh uses
 
     del scipy
-    found = {
-        name: importlib.metadata.version(name) for name in ("numpy", "scipy", "numba", "llvmlite")
-    }
+    found = {name: _version(name) for name in ("numpy", "scipy", "numba", "llvmlite")}
     found["cpu"] = binding.get_host_cpu_name()
     found["blas"] = ", ".join(
         sorted(
@@ -30,6 +27,11 @@ def numerics_fingerprint() -> dict[str, str]:
         )
     )
     return found
+
+
+@cache
+def _version(package: str) -> str:
+    return importlib.metadata.version(package)  # reads a file
 
 
 def fingerprint_difference(mine: dict[str, str], theirs: dict[str, str]) -> str:
