@@ -193,7 +193,8 @@ def evaluate_texture(
         )
         log = FeatureLog(folder.path / "features.jsonl", model.labeller.identity)
         done = evaluate_model(model, test, engine, log, progress)
-        methods = [own_row(done), own_row(done.with_other_histogram()), *others]
+        other = own_row(done.with_other_histogram(), "the same labels of patches")
+        methods = [own_row(done), other, *others]
         if lbp:
             methods += _lbp_rows(train, test, names, engine)
     if name.startswith("Outex"):

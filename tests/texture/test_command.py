@@ -252,6 +252,14 @@ def test_evaluate__lbp_is_a_row_beside_it_or_not(evaluated, suite, tmp_path):
     assert without["accuracy"] == evaluated[1]["accuracy"]
 
 
+def test_evaluate__the_other_histogram_is_a_row_beside_it(evaluated, suite):
+    first, second = evaluated[1]["methods"][:2]
+    assert first["method"].endswith("atoms")
+    assert second["method"].endswith("classes")
+    by_class = library.TextureClassifier(**OPTIONS, histogram="classes").fit(suite)
+    assert second["accuracy"] == by_class.score(suite)
+
+
 def test_evaluate__another_run_is_a_row_beside_it(evaluated, suite, tmp_path):
     words = ["--out", tmp_path / "run", *WORDS, "--method", "standard", "--no-lbp"]
     found = ask("texture", "evaluate", suite, *words, "--compare", evaluated[0])

@@ -43,7 +43,7 @@ def cited_rows() -> list[dict[str, Any]]:
     ]
 
 
-def own_row(done: Evaluation) -> dict[str, Any]:
+def own_row(done: Evaluation, source: str = "this run") -> dict[str, Any]:
     """The row of an evaluation in the table of methods."""
     config = done.model.config
     return {
@@ -51,7 +51,7 @@ def own_row(done: Evaluation) -> dict[str, Any]:
         "accuracy": done.accuracy,
         "setting": f"N = {config.diameter}, M = {config.n_atoms}, K = {config.sparsity}, stride "
         f"{config.stride}, {config.patches_per_image:,} patches per picture",
-        "source": "this run",
+        "source": source,
     }
 
 
