@@ -56,6 +56,7 @@ class Labeller:
             "sparsity": self.sparsity,
             "n_angles": self.n_angles,
             "stride": self.stride,
+            "counted_by": "atom",
         }
 
     def label(self, coords: Floats) -> tuple[Labels, int]:

@@ -143,7 +143,9 @@ class TextureModel:
             path = folder.model
         arrays, attributes, basis = load_texture(path)
         if "image_count" not in arrays:
-            raise DscError(f"{path}: is a checkpoint, need a finished model")
+            raise DscError(
+                f"{path}: is a checkpoint, or of an earlier version: need a finished model"
+            )
         identity = attributes["identity"]
         return TextureModel(
             atoms=arrays["atoms"],
