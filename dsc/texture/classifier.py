@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from dsc.engine import open_engine
 from dsc.errors import DscError
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import FeatureLog, count_labels, histograms
+from dsc.texture.features import FeatureLog, count_labels
 from dsc.texture.fit import fit_texture
 from dsc.texture.inputs import label_places, read_inputs
 from dsc.texture.maps import label_map
@@ -73,7 +73,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str = "rotational",
         patches_per_image: int = 4000,
         stride: int = 1,
-        histogram: str = "atoms",
+        histogram: str = "both",
         n_angles: int | None = None,
         n_iterations: int = 10,
         update: str = "ksvd",
@@ -117,7 +117,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """(image, bin) the share of each atom, or of each class, among the patches of a picture."""
+        """(image, bin) the histograms of pictures: shares of classes and atoms among patches."""
         model = self._fitted()
         pictures = read_inputs(X, part="test").pictures
         log = None
@@ -125,7 +125,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             log = FeatureLog(Path(self.run) / "features.jsonl", model.labeller.identity)
         with open_engine(**self._where()) as engine:
             features = count_labels(pictures, model.labeller, engine, log)
-        return histograms(features, [picture.name for picture in pictures], model.n_bins)
+        return model.describe(features, [picture.name for picture in pictures])
 
     def distances(self, X: Any) -> NDArray[np.float64]:
         """(image, label) χ² to the nearest training picture of each class; small is alike."""

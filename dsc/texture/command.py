@@ -125,7 +125,7 @@ def predict(
     """Say which class each of PICTURES (files, folders, globs) belongs to."""
     from dsc.engine import open_engine
     from dsc.patches import open_pictures
-    from dsc.texture.features import FeatureLog, count_labels, histograms
+    from dsc.texture.features import FeatureLog, count_labels
     from dsc.texture.maps import write_maps
     from dsc.texture.model import TextureModel
 
@@ -136,7 +136,7 @@ def predict(
     with open_engine(scheduler, n_workers, memory_limit) as engine:
         counted = count_labels(found, learned.labeller, engine, log, TextureProgress())
     names = [picture.name for picture in found]
-    predicted, distances, neighbour = learned.classify(histograms(counted, names, learned.n_bins))
+    predicted, distances, neighbour = learned.classify(learned.describe(counted, names))
     if maps is not None:
         write_maps(learned, found, Path(maps))
     rows = [

@@ -14,7 +14,7 @@ from dsc.patches import PatchConfig
 
 N_ANGLES = 120  # finer than for coding: pictures turned by half a step should have the same labels
 METHODS = ("rotational", "augmented", "standard")
-HISTOGRAMS = ("atoms", "classes")
+HISTOGRAMS = ("both", "classes", "atoms")
 TURNS = tuple(6.0 * step for step in range(60))  # degrees: what augmentation turns patches by
 
 
@@ -37,9 +37,10 @@ class TextureConfig(Options):
     patches_per_image: int = option(4000, "Random patches of every training picture to learn from.")
     stride: int = option(1, "Pixels between the patches that are labelled.")
     histogram: str = option(
-        "atoms",
-        "Bins of a picture's histogram. atoms: the atom that codes a patch best; classes: only its "
-        "class, as in the paper (better with less than five training pictures of a class).",
+        "both",
+        "Bins of a picture's histogram. classes: the class that codes a patch best, as in the "
+        "paper; atoms: which of its atoms, which needs many patches and many training pictures; "
+        "both: half of the weight for each.",
         HISTOGRAMS,
     )
     n_angles: int | None = option(
@@ -66,10 +67,6 @@ class TextureConfig(Options):
                 problems.append(str(error))
         if problems:
             raise DscError("\n".join(problems))
-
-    def n_bins(self, n_labels: int) -> int:
-        """Bins of the histograms of pictures, where there are so many classes."""
-        return n_labels * (self.n_atoms if self.histogram == "atoms" else 1)
 
     @property
     def basis(self) -> str:

@@ -16,7 +16,7 @@ from dsc.files import read_records
 from dsc.model.runs import RunFolder
 from dsc.patches import Picture
 from dsc.texture.config import HISTOGRAMS, TextureConfig
-from dsc.texture.features import Feature, FeatureLog, check_pictures, count_labels, histograms
+from dsc.texture.features import Feature, FeatureLog, check_pictures, count_labels
 from dsc.texture.fit import fit_texture
 from dsc.texture.inputs import Labelled, label_places
 from dsc.texture.lbp import SCALES, lbp_histogram, lbp_side, unit_range
@@ -67,15 +67,19 @@ class Evaluation:
     def of(model: TextureModel, test: Labelled, features: Sequence[Feature]) -> Evaluation:
         """What the model makes of counted pictures."""
         truth = label_places(test, model.label_names)
-        shares = histograms(features, [picture.name for picture in test.pictures], model.n_bins)
-        predicted, _, neighbour = model.classify(shares)
+        names = [picture.name for picture in test.pictures]
+        predicted, _, neighbour = model.classify(model.describe(features, names))
         return Evaluation(model, test, truth, predicted, neighbour, features)
 
-    def with_other_histogram(self) -> Evaluation:
-        """The same counts with the other bins, for comparison."""
-        other = next(name for name in HISTOGRAMS if name != self.model.config.histogram)
-        config = replace(self.model.config, histogram=other)
-        return Evaluation.of(replace(self.model, config=config), self.test, self.features)
+    def with_other_histograms(self) -> list[Evaluation]:
+        """The same counts with other bins, for comparison."""
+        config = self.model.config
+        others = [
+            replace(self.model, config=replace(config, histogram=kind))
+            for kind in HISTOGRAMS
+            if kind != config.histogram
+        ]
+        return [Evaluation.of(model, self.test, self.features) for model in others]
 
     @property
     def seconds(self) -> float:
@@ -193,8 +197,8 @@ def evaluate_texture(
         )
         log = FeatureLog(folder.path / "features.jsonl", model.labeller.identity)
         done = evaluate_model(model, test, engine, log, progress)
-        other = own_row(done.with_other_histogram(), "the same labels of patches")
-        methods = [own_row(done), other, *others]
+        alike = done.with_other_histograms()
+        methods = [own_row(done), *(own_row(one, "the same labels") for one in alike), *others]
         if lbp:
             methods += _lbp_rows(train, test, names, engine)
     if name.startswith("Outex"):

@@ -248,17 +248,37 @@ def raise_listed(what: str, problems: list[str]) -> None:
         raise DscError(f"{what}: {count}\n" + "\n".join(f"  {line}" for line in lines))
 
 
-def histograms(
-    features: Sequence[Feature], names: Sequence[str], n_bins: int
-) -> NDArray[np.float64]:
-    """(picture, bin) shares of the labelled patches of a picture; a bin is an atom, or a class."""
-    counts = np.array([feature.counts for feature in features])
-    totals = counts.sum(axis=1, keepdims=True)
-    raise_listed(
-        "pictures",
-        [_flat(name) for name, total in zip(names, totals[:, 0], strict=True) if total == 0],
-    )
-    return np.asarray(counts.reshape(len(counts), n_bins, -1).sum(axis=2) / totals)
+def joined_counts(
+    features: Sequence[Feature], names: Sequence[str], n_labels: int
+) -> NDArray[np.int64]:
+    """(picture, label, atom) the counts of pictures; refuses those without any texture."""
+    counts = np.array([feature.counts for feature in features], np.int64)
+    counts = counts.reshape(len(features), n_labels, -1)
+    totals = counts.sum(axis=(1, 2))
+    flat = [_flat(name) for name, total in zip(names, totals, strict=True) if total == 0]
+    raise_listed("pictures", flat)
+    return counts
+
+
+def histograms(counts: NDArray[np.int64], kind: str) -> NDArray[np.float64]:
+    """(picture, bin) of counts (picture, label, atom), each row summing to one.
+
+    Parameters
+    ----------
+    counts
+        Labelled patches, at least one in every picture.
+    kind
+        What a bin is: one of "classes", "atoms", or "both" (first the classes, then the atoms, each
+        with half of the weight).
+
+    Examples
+    --------
+    >>> histograms(np.array([[[1, 1], [2, 0]]]), "both")
+    array([[0.25 , 0.25 , 0.125, 0.125, 0.25 , 0.   ]])
+    """
+    shares = counts / counts.sum(axis=(1, 2), keepdims=True)
+    parts = {"classes": shares.sum(axis=2), "atoms": shares.reshape(len(shares), -1)}
+    return parts[kind] if kind in parts else np.hstack(list(parts.values())) / 2
 
 
 def picture_hash(picture: Picture) -> str:

@@ -28,7 +28,7 @@ from dsc.texture.features import (
     check_pictures,
     check_textured,
     count_labels,
-    histograms,
+    joined_counts,
 )
 from dsc.texture.inputs import Labelled, check_classes, label_places
 from dsc.texture.model import (
@@ -251,7 +251,7 @@ def _model(
     log = FeatureLog(folder.path / "features.jsonl", labeller.identity)
     names = tuple(picture.name for picture in data.pictures)
     features = count_labels(data.pictures, labeller, engine, log, progress)
-    histograms(features, names, len(label_names))  # refuses pictures without texture
+    counts = joined_counts(features, names, len(label_names))
     return TextureModel(
         atoms=arrays["atoms"],
         basis=basis,
@@ -261,9 +261,7 @@ def _model(
         atom_count=arrays["atom_count"],
         patches=identity["patches"],
         numerics=identity["numerics"],
-        image_count=np.array([feature.counts for feature in features], np.int64).reshape(
-            len(features), len(label_names), -1
-        ),
+        image_count=counts,
         image_label=label_places(data, label_names),
         picture_names=names,
         order=data.order,

@@ -16,6 +16,7 @@ from dsc.errors import DscError
 from dsc.model.runs import RunFolder
 from dsc.store import basis_sizes, basis_variables, create, open_store, read_basis
 from dsc.texture.config import TextureConfig
+from dsc.texture.features import Feature, histograms, joined_counts
 from dsc.texture.labelling import Labeller
 from dsc.texture.neighbours import chi_square, nearest
 
@@ -87,15 +88,14 @@ class TextureModel:
         return identity_of(self.config, self.label_names, self.order, self.patches, self.numerics)
 
     @property
-    def n_bins(self) -> int:
-        """Bins of the histograms of pictures."""
-        return self.config.n_bins(len(self.label_names))
-
-    @property
     def histograms(self) -> Doubles:
         """(image, bin) of the training pictures, each summing to one."""
-        counts = self.image_count.reshape(len(self.image_count), self.n_bins, -1).sum(axis=2)
-        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+        return histograms(self.image_count, self.config.histogram)
+
+    def describe(self, features: Sequence[Feature], names: Sequence[str]) -> Doubles:
+        """(image, bin) the histograms of other pictures, by their names."""
+        counts = joined_counts(features, names, len(self.label_names))
+        return histograms(counts, self.config.histogram)
 
     @property
     def sha256(self) -> str:

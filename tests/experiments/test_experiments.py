@@ -102,14 +102,15 @@ def test_toy__recovers_the_template(results):
     assert rotational < min(errors.values()) / 5
 
 
-def test_texture_bins__counts_the_same_pictures_for_both(results):
-    result = results("texture-bins")
-    assert set(result.numbers["wrong"]) == {"atoms", "classes"}
-    for found in result.numbers["wrong"].values():
-        assert 0 <= found["upright"] <= 48
-        assert 0 <= found["turned"] <= 3 * 48 // 4  # chance would be three quarters
-    for found in result.numbers["error"].values():
-        assert 1 > found["1"] > found["3"] > 0  # more neighbours help
+def test_texture_bins__judges_all_histograms_by_the_same_pictures(results):
+    numbers = results("texture-bins").numbers
+    assert set(numbers["wrong"]) == set(numbers["error"]) == {"both", "classes", "atoms"}
+    for wrong in numbers["wrong"].values():
+        assert set(wrong) == {"turned", "upright", "thinned"}
+        assert wrong["upright"] <= 12  # chance would be three quarters of 48
+        assert max(wrong["turned"], wrong["thinned"]) <= 36  # of 144
+    for error in numbers["error"].values():
+        assert 1 > error["1"] > error["3"] > 0  # more neighbours help
 
 
 def test_texture_bins__turned_middle_by_a_right_angle_is_exact():

@@ -204,7 +204,7 @@ def test_fit__same_bits_on_processes(suite, fitted, process_engine, test):
 # --- what it says -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("histogram", "n_bins"), [("classes", 4), ("atoms", 4 * 2)])
+@pytest.mark.parametrize(("histogram", "n_bins"), [("classes", 4), ("atoms", 8), ("both", 12)])
 def test_transform__rows_are_shares(train, test, histogram, n_bins):
     shares = make(histogram=histogram).fit(*train).transform(test[0])
     assert shares.shape == (16, n_bins)
@@ -216,12 +216,13 @@ def test_transform__rows_are_shares(train, test, histogram, n_bins):
 def test_transform__a_class_has_what_its_atoms_have(fitted, train, test):
     by_class = make(histogram="classes").fit(*train)
     assert by_class.model_.sha256 == fitted.model_.sha256
-    by_atom = fitted.transform(test[0]).reshape(16, 4, 2)
-    np.testing.assert_allclose(by_class.transform(test[0]), by_atom.sum(2), rtol=1e-12)
+    both = fitted.transform(test[0])
+    np.testing.assert_allclose(both[:, :4], both[:, 4:].reshape(16, 4, 2).sum(2), rtol=1e-12)
+    np.testing.assert_allclose(by_class.transform(test[0]), 2 * both[:, :4], rtol=1e-12)
     np.testing.assert_allclose(
         by_class.distances(test[0]).min(1),
-        chi_square(by_atom.sum(2), by_class.model_.histograms).min(1),
-        rtol=1e-12,
+        chi_square(2 * both[:, :4], by_class.model_.histograms).min(1),
+        rtol=1e-9,
     )
 
 
@@ -298,7 +299,7 @@ def test_label_map__one_class_for_every_pixel_that_a_patch_is_around(train, test
     np.testing.assert_array_equal(inside, expected)
     assert (labels == -1).sum() == labels.size - inside.size
     share = np.bincount(inside.ravel(), minlength=4) / inside.size
-    np.testing.assert_allclose(share, model.transform([picture]).reshape(4, 2).sum(1))
+    np.testing.assert_allclose(share, 2 * model.transform([picture])[0, :4])
 
 
 def test_label_map__with_a_stride_a_patch_stands_for_the_pixels_around(fitted, test):

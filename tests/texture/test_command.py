@@ -252,12 +252,13 @@ def test_evaluate__lbp_is_a_row_beside_it_or_not(evaluated, suite, tmp_path):
     assert without["accuracy"] == evaluated[1]["accuracy"]
 
 
-def test_evaluate__the_other_histogram_is_a_row_beside_it(evaluated, suite):
-    first, second = evaluated[1]["methods"][:2]
-    assert first["method"].endswith("atoms")
-    assert second["method"].endswith("classes")
-    by_class = library.TextureClassifier(**OPTIONS, histogram="classes").fit(suite)
-    assert second["accuracy"] == by_class.score(suite)
+def test_evaluate__other_histograms_are_rows_beside_it(evaluated, suite):
+    rows = evaluated[1]["methods"][:3]
+    names = [row["method"].split("histograms of ")[1] for row in rows]
+    assert names == ["classes and atoms", "classes", "atoms"]
+    for row, histogram in zip(rows, ("both", "classes", "atoms"), strict=True):
+        alone = library.TextureClassifier(**OPTIONS, histogram=histogram).fit(suite)
+        assert row["accuracy"] == alone.score(suite)
 
 
 def test_evaluate__another_run_is_a_row_beside_it(evaluated, suite, tmp_path):

@@ -15,6 +15,7 @@ from dsc.texture.features import (
     check_pictures,
     count_labels,
     histograms,
+    joined_counts,
     label_part,
     picture_hash,
 )
@@ -296,7 +297,8 @@ def test_log__without_one_nothing_is_written(pictures, labeller, engine, tmp_pat
 
 def test_histograms__are_the_shares_of_labelled_patches(pictures, labeller, engine, expected):
     counted, names = count_labels(pictures, labeller, engine), [p.name for p in pictures]
-    by_atom, by_class = (histograms(counted, names, n_bins) for n_bins in (6, 3))
+    counts = joined_counts(counted, names, 3)
+    by_atom, by_class, both = (histograms(counts, kind) for kind in ("atoms", "classes", "both"))
     for row, (counts, _) in zip(by_atom, expected, strict=True):
         np.testing.assert_allclose(row, np.array(counts) / sum(counts))
     for row, picture in zip(by_class, pictures, strict=True):
@@ -304,7 +306,8 @@ def test_histograms__are_the_shares_of_labelled_patches(pictures, labeller, engi
         np.testing.assert_allclose(
             row, [(labels == n).sum() / (labels >= 0).sum() for n in range(3)]
         )
-    np.testing.assert_allclose(by_atom.sum(1), 1, rtol=1e-12)
+    np.testing.assert_allclose(both, np.hstack([by_class / 2, by_atom / 2]))
+    np.testing.assert_allclose(both.sum(1), 1, rtol=1e-12)
 
 
 def test_count_labels__too_little_memory_is_refused_by_name(pictures, labeller):
@@ -319,7 +322,7 @@ def test_histograms__constant_pictures_are_refused_all_at_once(arrays, labeller,
     counts = count_labels(pictures, labeller, engine)
     names = ["plain", "gravel", "bare", "brick", "smooth"]
     with pytest.raises(DscError, match="constant") as caught:
-        histograms(counts, names, 3)
+        joined_counts(counts, names, 3)
     for name, bad in zip(names, (1, 0, 1, 0, 1), strict=True):
         assert (name in str(caught.value)) == bool(bad)
 

@@ -87,7 +87,7 @@ def large():
         "data": "Outex_tl84, problem 000: made-up numbers for a test",
         "config": {
             "n_atoms": 100, "diameter": 15, "sparsity": 1, "method": "rotational",
-            "patches_per_image": 4000, "stride": 1, "histogram": "atoms", "n_angles": 60,
+            "patches_per_image": 4000, "stride": 1, "histogram": "both", "n_angles": 60,
             "n_iterations": 10, "update": "ksvd", "seed": 0,
         },
         "label_names": names,

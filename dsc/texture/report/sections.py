@@ -91,8 +91,8 @@ def lead(show: Numbers) -> str:
         f"(<code>{show('config.method')}</code>), learned from "
         f"{plural(show, 'n_train', 'training picture', facts['n_train'])}; every patch of a "
         "picture is labelled with the class whose dictionary codes it best, and a picture is given "
-        "the class of the training picture with the nearest histogram of "
-        f"{show('config.histogram')}.</p>"
+        "the class of the training picture with the nearest histogram "
+        f"(<code>{show('config.histogram')}</code>).</p>"
         f'<p class="note">Data: {show("data")}</p>'
     )
 

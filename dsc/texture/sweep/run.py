@@ -25,7 +25,13 @@ from dsc.model.learn import make_problem, start_atoms
 from dsc.patches import StoredPatches
 from dsc.patches.scan import Grid
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import check_textured, count_labels, histograms, raise_listed
+from dsc.texture.features import (
+    check_textured,
+    count_labels,
+    histograms,
+    joined_counts,
+    raise_listed,
+)
 from dsc.texture.fit import extract_classes
 from dsc.texture.inputs import Labelled, label_places
 from dsc.texture.labelling import Labeller
@@ -218,8 +224,8 @@ class _Work:
         pictures = self.data.pictures
         features = count_labels(pictures, labeller, self.engine, progress=on_round)
         seconds = time.perf_counter() - began
-        n_bins = config.n_bins(len(self.label_names))
-        table = histograms(features, [picture.name for picture in pictures], n_bins)
+        names = [picture.name for picture in pictures]
+        table = histograms(joined_counts(features, names, len(self.label_names)), config.histogram)
         known = label_places(self.data, self.label_names)
         judged = cross_validate(table, known, self.held_out, self.repeats, config.seed)
         n_patches = sum(feature.n_patches for feature in features)
