@@ -101,8 +101,8 @@ def make_plan(
     wanted = max(1, (TASKS_PER_THREAD * resources.n_threads - 1) // n_problems)
     per_task = _power_of_two(-(-n_leaves // wanted))
     rows = min(BLOCK, size)
-    # coordinates, residuals, aligned rows in float64, and the pixels they come from
-    block_bytes = rows * (n_coords * (4 + 4 + 8) + n_pixels * 8)
+    # coordinates, residuals, and the pixels they come from in float64
+    block_bytes = rows * (n_coords * (4 + 4) + n_pixels * 8)
     small = FAN_IN * statistics_bytes <= 0.1 * resources.memory_per_thread
     fan_in = FAN_IN if small else 2
     copies = max(fan_in, 2 + (per_task - 1).bit_length())

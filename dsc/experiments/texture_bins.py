@@ -29,6 +29,7 @@ from dsc.texture.fit import fit_texture
 from dsc.texture.inputs import Labelled, label_places, read_inputs
 from dsc.texture.model import TextureModel
 from dsc.texture.neighbours import chi_square
+from dsc.texture.suite import is_suite
 from dsc.texture.synthetic import write_suite
 
 SUITE = "Outex_tl84"
@@ -197,9 +198,11 @@ def _thin(counts: Integers) -> Integers:
 @contextmanager
 def _textures(choice: str, n_classes: int | None) -> Iterator[tuple[str, Labelled]]:
     """The training pictures of the suite, or drawn ones in their place."""
-    if choice in ("auto", "paper"):
+    if choice == "paper":
         check_paper(["textures"])
-        data = read_inputs(Path(os.environ["DSC_DATA"]) / SUITE)
+    place = Path(os.environ.get("DSC_DATA", ".")) / SUITE
+    if choice in ("auto", "paper") and is_suite(place):
+        data = read_inputs(place)
         names = sorted({str(label) for label in data.labels})[:n_classes]
         keep = np.flatnonzero([label in names for label in data.labels])
         yield f"{SUITE}, {len(keep)} training pictures of {len(names)} classes", _some(data, keep)
@@ -242,8 +245,7 @@ EXPERIMENT = Experiment(
     title="Histograms of classes, of atoms, or both",
     paper="histograms of classes; others are not looked at",
     ours="classes and atoms together",
-    needs=f"{SUITE} in DSC_DATA (or --data synthetic: drawn textures)",
+    needs=f"{SUITE} in DSC_DATA (else drawn textures)",
     duration="about 15 minutes",
     run=run,
-    pictures=("textures",),
 )

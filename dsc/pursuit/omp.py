@@ -198,7 +198,7 @@ def prepare(atoms: ArrayLike, basis: SteerableBasis, n_angles: int) -> Prepared:
     return _prepare(_atom_rows(atoms, basis).tobytes(), basis, n_angles)
 
 
-@lru_cache(maxsize=8)  # blocks of a task come with the same atoms; some tasks run side by side
+@lru_cache(maxsize=4)  # blocks of a task come with the same atoms; some tasks run side by side
 def _prepare(atoms: bytes, basis: SteerableBasis, n_angles: int) -> Prepared:
     rows = np.frombuffer(atoms, np.float32).reshape(-1, basis.n_coords)
     dictionary = check_atoms(rows, basis)

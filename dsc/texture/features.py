@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -69,8 +70,11 @@ class FeatureLog:
 
     def read(self) -> dict[str, Feature]:
         """Finished pictures by their hashes; a line that a kill has cut does not count."""
+        if self.path.is_dir() or not self.path.parent.is_dir():
+            raise DscError(f"{self.path}: need a file, in a folder that exists")
         records = read_records(self.path)
         if not records:
+            self._check_cut()
             return {}
         header = records[0].get("model")
         if header != self.model:
@@ -82,6 +86,12 @@ class FeatureLog:
             record.pop("picture"): Feature(**{**record, "counts": tuple(record["counts"])})
             for record in records[1:]
         }
+
+    def _check_cut(self) -> None:
+        """Refuse a file that is not a log of ours whose first line was cut by a kill."""
+        found = self.path.read_bytes() if self.path.is_file() else b""
+        if not json.dumps({"model": self.model}).encode().startswith(found):
+            raise DscError(f"{self.path}: is no log of features of ours: choose another file")
 
     def append(self, features: dict[str, Feature]) -> None:
         """Add finished pictures."""
@@ -102,7 +112,7 @@ def count_labels(
     Pictures that are in the log are not looked at again.
     """
     check_pictures(pictures, labeller.basis.diameter)
-    check_memory(labeller.task_bytes, engine)
+    check_memory(labeller.task_bytes(pictures), engine)
     names = [picture_hash(p) if log else str(i) for i, p in enumerate(pictures)]
     done = log.read() if log else {}
     todo = {name: p for name, p in zip(names, pictures, strict=True) if name not in done}
@@ -208,20 +218,26 @@ def check_textured(pictures: Sequence[Picture], engine: Engine) -> None:
 
     They would have no histogram.
     """
-    step = max(1, -(-len(pictures) // (TASKS * engine.resources.n_threads)))
-    parts = [tuple(pictures[begin : begin + step]) for begin in range(0, len(pictures), step)]
-    flat = np.concatenate(engine.compute(part_tasks(flat_part, parts)))
-    raise_listed(
-        "pictures", [_flat(p.name) for p, is_flat in zip(pictures, flat, strict=True) if is_flat]
-    )
+    here = [isinstance(picture.source, np.ndarray) for picture in pictures]
+    away = [picture for picture, is_here in zip(pictures, here, strict=True) if not is_here]
+    step = max(1, -(-len(away) // (TASKS * engine.resources.n_threads)))
+    parts = [tuple(away[begin : begin + step]) for begin in range(0, len(away), step)]
+    found = iter([one for part in engine.compute(part_tasks(flat_part, parts)) for one in part])
+    problems = [
+        _flat(picture.name)
+        for picture, is_here in zip(pictures, here, strict=True)
+        if (is_flat(picture) if is_here else next(found))
+    ]
+    raise_listed("pictures", problems)
 
 
-def flat_part(pictures: tuple[Picture, ...]) -> NDArray[np.bool_]:
-    """Which of a task's pictures have one grey level; reads no more than is needed to see it."""
-    return np.array([_is_flat(picture) for picture in pictures])
+def flat_part(pictures: tuple[Picture, ...]) -> list[bool]:
+    """Which of a task's pictures have one grey level."""
+    return [is_flat(picture) for picture in pictures]
 
 
-def _is_flat(picture: Picture) -> bool:
+def is_flat(picture: Picture) -> bool:
+    """Whether a picture has one grey level; reads no more than is needed to see it."""
     height, width = picture.shape
     level = None
     try:
@@ -276,8 +292,11 @@ def histograms(counts: NDArray[np.int64], kind: str) -> NDArray[np.float64]:
     >>> histograms(np.array([[[1, 1], [2, 0]]]), "both")
     array([[0.25 , 0.25 , 0.125, 0.125, 0.25 , 0.   ]])
     """
-    shares = counts / counts.sum(axis=(1, 2), keepdims=True)
-    parts = {"classes": shares.sum(axis=2), "atoms": shares.reshape(len(shares), -1)}
+    totals = counts.sum(axis=(1, 2))[:, None]
+    parts = {
+        "classes": counts.sum(axis=2) / totals,
+        "atoms": counts.reshape(len(counts), -1) / totals,
+    }
     return parts[kind] if kind in parts else np.hstack(list(parts.values())) / 2
 
 

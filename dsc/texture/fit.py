@@ -90,7 +90,7 @@ def fit_texture(
             sources = extract_classes(data, label_names, config, patches)
             problems = [make_problem(source, config.learning) for source in sources]
             plan = plan_problems(problems, engine)[0]  # refuses before anything is learned
-            check_memory(_label_bytes(config, problems), engine)
+            check_memory(label_bytes(data, config, len(problems), problems[0].basis), engine)
             identity = identity_of(
                 config,
                 label_names,
@@ -113,11 +113,10 @@ def fit_texture(
         return model
 
 
-def _label_bytes(config: TextureConfig, problems: list[Problem]) -> int:
+def label_bytes(data: Labelled, config: TextureConfig, n_labels: int, basis: SteerableBasis) -> int:
     """Memory that labelling will need, before there are atoms."""
-    basis = problems[0].basis
-    atoms = np.empty((len(problems), config.n_atoms, basis.n_coords), np.float32)
-    return make_labeller(config, atoms, basis).task_bytes
+    atoms = np.empty((n_labels, config.n_atoms, basis.n_coords), np.float32)
+    return make_labeller(config, atoms, basis).task_bytes(data.pictures)
 
 
 @contextmanager

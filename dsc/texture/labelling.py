@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from dsc.patches import Picture
 from dsc.patches import kernels as patch_kernels
 from dsc.patches.cut import disk_pixels
 from dsc.pursuit import encode
+from dsc.pursuit.kernels import EMPTY
 from dsc.pursuit.tables import packed_order, search_tables
 from dsc.texture import kernels
 
@@ -76,7 +78,7 @@ class Labeller:
     def best_atoms(self, coords: Floats) -> tuple[Labels, int]:
         """The first atom in the code of the best class, numbered through all classes.
 
-        And how many pairs were evaluated; see `label`.
+        `NONE` for a patch that no atom codes. And how many pairs were evaluated; see `label`.
         """
         if self.sparsity == 1:
             return self._best_by_score(coords)
@@ -85,7 +87,7 @@ class Labeller:
         best = np.full(len(coords), NONE, np.int64)
         for label, atoms in enumerate(self.atoms):
             codes = encode(coords, atoms, self.basis, self.sparsity, self.n_angles)
-            better = codes.error < least
+            better = (codes.error < least) & (codes.atom[:, 0] != EMPTY)
             least[better] = codes.error[better]
             best[better] = label * n_atoms + codes.atom[better, 0]
         best[~coords.any(axis=1)] = NONE
@@ -127,10 +129,11 @@ class Labeller:
         """Patches cut and labelled at a time: some 16 MB of pixels and coordinates."""
         return max(256, PIECE_VALUES // (self.basis.n_pixels + self.basis.n_coords))
 
-    @property
-    def task_bytes(self) -> int:
+    def task_bytes(self, pictures: Sequence[Picture]) -> int:
         """Memory that labelling needs at a time: pixels and coordinates, and all atoms."""
-        values = self.piece_size * (self.basis.n_pixels + self.basis.n_coords)
+        windows = max((math.prod(self.grid(picture.shape)) for picture in pictures), default=0)
+        n_patches = min(self.piece_size, windows)
+        values = n_patches * (self.basis.n_pixels + self.basis.n_coords)
         return 4 * (values + 2 * self.atoms.size)
 
     def grid(self, shape: tuple[int, int]) -> tuple[int, int]:

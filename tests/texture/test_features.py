@@ -276,6 +276,31 @@ def test_log__a_kill_in_its_first_line_leaves_an_empty_log(
     assert len(labelled) == N_PICTURES
 
 
+@pytest.mark.parametrize("content", [b"notes\n", b"\x89PNG\r\n", b"{", b'{"model": 3}\n'])
+def test_log__a_file_that_is_not_ours_is_refused(pictures, labeller, engine, tmp_path, content):
+    path = tmp_path / "notes"
+    path.write_bytes(content * 20)
+    with pytest.raises(DscError, match="notes"):
+        count_labels(pictures, labeller, engine, FeatureLog(path, labeller.identity))
+    assert path.read_bytes() == content * 20
+
+
+@pytest.mark.parametrize("name", ["", "missing/log"])
+def test_log__a_place_that_cannot_be_written_is_refused_first(
+    pictures, labeller, engine, labelled, tmp_path, name
+):
+    with pytest.raises(DscError, match="folder that exists"):
+        count_labels(pictures, labeller, engine, FeatureLog(tmp_path / name, labeller.identity))
+    assert labelled == []
+
+
+def test_log__of_another_way_of_counting_is_refused(pictures, labeller, engine, tmp_path):
+    known = {name: value for name, value in labeller.identity.items() if name != "counted_by"}
+    count_labels(pictures[:1], labeller, engine, FeatureLog(tmp_path / "log", known))
+    with pytest.raises(DscError, match="another model"):
+        count_labels(pictures, labeller, engine, FeatureLog(tmp_path / "log", labeller.identity))
+
+
 def test_log__of_another_model_is_refused(pictures, labeller, engine, tmp_path):
     path = tmp_path / "log"
     count_labels(pictures[:2], labeller, engine, FeatureLog(path, labeller.identity))
@@ -311,9 +336,17 @@ def test_histograms__are_the_shares_of_labelled_patches(pictures, labeller, engi
 
 
 def test_count_labels__too_little_memory_is_refused_by_name(pictures, labeller):
-    engine = Engine("synchronous", Resources(4, 4 * (labeller.task_bytes - 1)))
+    engine = Engine("synchronous", Resources(4, 4 * (labeller.task_bytes(pictures) - 1)))
     with pytest.raises(DscError, match=r"labelling needs .* for each of 4 threads"):
         count_labels(pictures, labeller, engine)
+
+
+def test_histograms__equal_counts_of_classes_are_equal_to_the_bit():
+    rng = np.random.default_rng(0)
+    one = rng.integers(0, 99, (50, 3, 7))
+    other = rng.permuted(one, axis=2)
+    np.testing.assert_array_equal(histograms(one, "classes"), histograms(other, "classes"))
+    assert (histograms(one, "both") != histograms(other, "both")).any()
 
 
 def test_histograms__constant_pictures_are_refused_all_at_once(arrays, labeller, engine):

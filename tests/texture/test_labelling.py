@@ -111,6 +111,16 @@ def test_best_atoms__is_the_first_atom_of_the_best_class(coords, sparsity):
     assert (labeller.best_atoms(np.zeros_like(patches))[0] == NONE).all()
 
 
+@pytest.mark.parametrize("sparsity", [1, 2])
+def test_best_atoms__a_patch_that_no_atom_codes_has_none(sparsity):
+    basis = dsc.pixel_basis(7)
+    atoms = np.eye(basis.n_coords, dtype=np.float32)[:6].reshape(3, 2, -1)
+    patches = np.eye(basis.n_coords, dtype=np.float32)[[0, 3, 8, 5]]
+    labeller = Labeller(atoms, basis, sparsity, 1, 1)
+    assert labeller.best_atoms(patches)[0].tolist() == [0, 3, NONE, 5]
+    assert labeller.label(patches)[0].tolist() == [0, 1, NONE, 2]
+
+
 def test_label__no_patches_have_no_labels():
     labels, evaluated = make("disk", 2, 3).label(np.zeros((0, dsc.disk_basis(7).n_coords), "f4"))
     assert labels.shape == (0,)

@@ -48,7 +48,8 @@ def sweep_table(sweep: SweepResult) -> str:
         "",
         f"N is the diameter of a patch, K the atoms per patch, M the atoms per class. Mean ± "
         f"standard deviation of {validation['repeats']} repeats with {validation['held_out']:g} of "
-        "the training pictures held out; the best setting of each method is bold.",
+        "the training pictures held out; the best setting of each method is bold. Bins of the "
+        f"histograms: {sweep.results[0].config.histogram}.",
     ]
     for method in sweep.grid.method:
         header = ["N", "K", *(f"M = {n_atoms}" for n_atoms in sweep.grid.n_atoms)]

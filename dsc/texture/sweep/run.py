@@ -26,13 +26,14 @@ from dsc.patches import StoredPatches
 from dsc.patches.scan import Grid
 from dsc.texture.config import TextureConfig
 from dsc.texture.features import (
+    check_memory,
     check_textured,
     count_labels,
     histograms,
     joined_counts,
     raise_listed,
 )
-from dsc.texture.fit import extract_classes
+from dsc.texture.fit import extract_classes, label_bytes
 from dsc.texture.inputs import Labelled, label_places
 from dsc.texture.labelling import Labeller
 from dsc.texture.model import make_labeller
@@ -251,6 +252,8 @@ class _Work:
                 alike = [Problem(source, basis, config.learning) for source in sources]
                 try:
                     plan_problems(alike * len(group), self.engine)
+                    labels = label_bytes(self.data, config, len(self.label_names), basis)
+                    check_memory(labels, self.engine)
                 except DscError as error:
                     problems.append(f"{_named(config)}: {error}")
         raise_listed("settings", problems)
