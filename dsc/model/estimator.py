@@ -8,12 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 
 from dsc.errors import DscError
 from dsc.model.dictionary import Dictionary
 from dsc.model.learn import learn
 from dsc.patches import ArrayPatches
 from dsc.pursuit import EMPTY, Codes
+
+
+class NotFitted(DscError, NotFittedError):  # type: ignore[misc]
+    """A method that needs `fit` was called before it; scikit-learn's own error too."""
+
+    def __init__(self, estimator: object) -> None:
+        super().__init__(f"this {type(estimator).__name__} is not fitted yet: call fit first")
 
 
 class RotationalDictionaryLearning(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -128,7 +136,7 @@ class RotationalDictionaryLearning(TransformerMixin, BaseEstimator):  # type: ig
 
     def _dictionary(self) -> Dictionary:
         if not hasattr(self, "dictionary_"):
-            raise DscError("this RotationalDictionaryLearning is not fitted yet: call fit first")
+            raise NotFitted(self)
         return self.dictionary_
 
     def _patches(self, X: ArrayLike) -> ArrayPatches:

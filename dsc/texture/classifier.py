@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dsc.engine import open_engine
-from dsc.errors import DscError
+from dsc.model.estimator import NotFitted
 from dsc.texture.config import TextureConfig
 from dsc.texture.features import FeatureLog, count_labels
 from dsc.texture.fit import fit_texture
@@ -26,8 +26,8 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Tell textures apart by rotational dictionaries.
 
     One dictionary is learned per class; every patch of a picture is labelled by the dictionary that
-    codes it best; a picture is described by the histogram of these labels, and gets the class of
-    the training picture whose histogram is nearest by χ².
+    codes it best; a picture is described by the histogram of these labels and of the atoms that
+    code best, and gets the class of the training picture whose histogram is nearest by χ².
 
     Pictures are an array (image, y, x), a sequence of arrays (y, x) or (y, x, color) of any sizes,
     of paths, a folder with one folder per class, or a suite in Outex layout (`fit` takes its
@@ -36,8 +36,12 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_atoms, diameter, sparsity, method, patches_per_image, stride, n_angles, n_iterations, update
-        As in `TextureConfig`; `method` is "rotational", "augmented" or "standard".
+    n_atoms, diameter, sparsity, patches_per_image, stride, n_angles, n_iterations, update
+        As in `TextureConfig`.
+    method
+        "rotational", "augmented" or "standard".
+    histogram
+        Bins of the histograms: "classes" (the paper's), "atoms", or "both".
     random_state
         Seed.
     scheduler, n_workers, memory_limit
@@ -162,7 +166,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fitted(self) -> TextureModel:
         if not hasattr(self, "model_"):
-            raise DscError("this TextureClassifier is not fitted yet: call fit first")
+            raise NotFitted(self)
         return self.model_
 
     def _set(self, model: TextureModel, labels: Sequence[Any]) -> None:

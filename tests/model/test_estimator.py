@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -163,8 +164,9 @@ def test_grid_search__picks_the_larger_dictionary(X):
 def test_unfitted__says_so():
     estimator = dsc.RotationalDictionaryLearning()
     for method in (estimator.transform, estimator.inverse_transform, estimator.score):
-        with pytest.raises(DscError, match="not fitted yet: call fit first"):
+        with pytest.raises(DscError, match="not fitted yet: call fit first") as caught:
             method(np.zeros((3, 49)))
+        assert isinstance(caught.value, NotFittedError)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,12 @@ from PIL import Image
 
 import dsc as library
 from dsc.cli import main
+from dsc.engine import open_engine
 from dsc.model.runs import from_toml
 from dsc.texture import features
+from dsc.texture.evaluate import evaluate_model
+from dsc.texture.inputs import read_inputs
+from dsc.texture.neighbours import chi_square
 from dsc.texture.suite import read_suite
 from dsc.texture.synthetic import CLASSES, write_suite
 
@@ -250,6 +254,22 @@ def test_evaluate__lbp_is_a_row_beside_it_or_not(evaluated, suite, tmp_path):
     without = ask("texture", "evaluate", suite, *words)
     assert not any("LBP" in row["method"] for row in without["methods"])
     assert without["accuracy"] == evaluated[1]["accuracy"]
+
+
+def test_evaluate__other_histograms_have_other_neighbours(suite):
+    options = {**OPTIONS, "n_iterations": 0, "stride": 9}  # few patches, poor atoms
+    model = library.TextureClassifier(**options).fit(suite).model_
+    test = read_inputs(suite, part="test")
+    with open_engine("synchronous") as engine:
+        done = evaluate_model(model, test, engine)
+    found = {one.model.config.histogram: one for one in (done, *done.with_other_histograms())}
+    assert list(found) == ["both", "classes", "atoms"]
+    for kind, one in found.items():
+        alone = library.TextureClassifier(**options, histogram=kind).fit(suite)
+        shares = alone.transform([sample.path for sample in read_suite(suite).test])
+        nearest = chi_square(shares, alone.model_.histograms).argmin(1)
+        np.testing.assert_array_equal(one.neighbour, nearest)
+    assert len({tuple(one.neighbour) for one in found.values()}) == 3
 
 
 def test_evaluate__other_histograms_are_rows_beside_it(evaluated, suite):
