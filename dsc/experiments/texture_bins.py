@@ -35,7 +35,7 @@ from dsc.texture.synthetic import write_suite
 SUITE = "Outex_tl84"
 ANGLES = (20.0, 50.0, 80.0)  # degrees
 REPEATS = 30  # draws of a few neighbours
-THINNED = 4  # of so many patches one is kept, for small pictures
+THINNED = 16  # of so many patches one is kept, for small pictures
 
 Integers = NDArray[np.int64]
 
@@ -169,16 +169,17 @@ def _judge(
     """Add the errors of one trial with one kind of histogram."""
     model, rng = trial.model, np.random.default_rng(0)
     known = model.image_label
-    near = histograms(model.image_count, kind)
-    few = histograms(_thin(model.image_count), kind)
+    thin = _thin(model.image_count)
+    near, few = histograms(model.image_count, kind), histograms(thin, kind)
+    n_patches, n_thin = (float(c.sum(axis=(1, 2)).mean()) for c in (model.image_count, thin))
     for name, counts in trial.queries.items():
-        distances = chi_square(histograms(counts, kind), near)
+        distances = chi_square(histograms(counts, kind, n_patches), near)
         missed = known[distances.argmin(axis=1)] != trial.truth
         wrong["upright" if name == "upright" else "turned"] += int(missed.sum())
         if name == "upright":
             continue
-        thinned = chi_square(histograms(_thin(counts), kind), few).argmin(axis=1)
-        wrong["thinned"] += int((known[thinned] != trial.truth).sum())
+        thinned = chi_square(histograms(_thin(counts), kind, n_thin), few)
+        wrong["thinned"] += int((known[thinned.argmin(axis=1)] != trial.truth).sum())
         for n in neighbours:
             for _ in range(REPEATS):
                 some = np.concatenate(

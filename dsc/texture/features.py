@@ -276,7 +276,9 @@ def joined_counts(
     return counts
 
 
-def histograms(counts: NDArray[np.int64], kind: str) -> NDArray[np.float64]:
+def histograms(
+    counts: NDArray[np.int64], kind: str, n_patches: float | None = None
+) -> NDArray[np.float64]:
     """(picture, bin) of counts (picture, label, atom), each row summing to one.
 
     Parameters
@@ -284,20 +286,25 @@ def histograms(counts: NDArray[np.int64], kind: str) -> NDArray[np.float64]:
     counts
         Labelled patches, at least one in every picture.
     kind
-        What a bin is: one of "classes", "atoms", or "both" (first the classes, then the atoms, each
-        with half of the weight).
+        What a bin is: one of "classes", "atoms", or "both", first the classes, then the atoms. The
+        atoms, with M bins in all, have n / (n + M) of the weight of the classes, n being the
+        patches of a picture: with few of them, so many bins are mostly noise.
+    n_patches
+        n, for "both": that of the training pictures, so that all have the same weights. By default
+        the mean of these.
 
     Examples
     --------
-    >>> histograms(np.array([[[1, 1], [2, 0]]]), "both")
-    array([[0.25 , 0.25 , 0.125, 0.125, 0.25 , 0.   ]])
+    >>> histograms(np.array([[[1, 1], [2, 0]]]), "both").round(3)
+    array([[0.333, 0.333, 0.083, 0.083, 0.167, 0.   ]])
     """
     totals = counts.sum(axis=(1, 2))[:, None]
-    parts = {
-        "classes": counts.sum(axis=2) / totals,
-        "atoms": counts.reshape(len(counts), -1) / totals,
-    }
-    return parts[kind] if kind in parts else np.hstack(list(parts.values())) / 2
+    classes, atoms = counts.sum(axis=2) / totals, counts.reshape(len(counts), -1) / totals
+    if kind != "both":
+        return np.asarray(classes if kind == "classes" else atoms)
+    n = float(totals.mean()) if n_patches is None else n_patches
+    weight = n / (n + atoms.shape[1])
+    return np.asarray(np.hstack([classes, weight * atoms]) / (1 + weight))
 
 
 def picture_hash(picture: Picture) -> str:

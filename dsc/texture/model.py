@@ -95,7 +95,8 @@ class TextureModel:
     def describe(self, features: Sequence[Feature], names: Sequence[str]) -> Doubles:
         """(image, bin) the histograms of other pictures, by their names."""
         counts = joined_counts(features, names, len(self.label_names))
-        return histograms(counts, self.config.histogram)
+        n_patches = float(self.image_count.sum(axis=(1, 2)).mean())
+        return histograms(counts, self.config.histogram, n_patches)
 
     @property
     def sha256(self) -> str:

@@ -217,13 +217,14 @@ def test_transform__a_class_has_what_its_atoms_have(fitted, train, test):
     by_class = make(histogram="classes").fit(*train)
     assert by_class.model_.sha256 == fitted.model_.sha256
     both = fitted.transform(test[0])
-    np.testing.assert_allclose(both[:, :4], both[:, 4:].reshape(16, 4, 2).sum(2), rtol=1e-12)
-    np.testing.assert_allclose(by_class.transform(test[0]), 2 * both[:, :4], rtol=1e-12)
-    np.testing.assert_allclose(
-        by_class.distances(test[0]).min(1),
-        chi_square(2 * both[:, :4], by_class.model_.histograms).min(1),
-        rtol=1e-9,
-    )
+    n = 14**2  # patches of a picture
+    weight = n / (n + 8)
+    atoms = both[:, 4:].reshape(16, 4, 2) / weight
+    np.testing.assert_allclose(both[:, :4], atoms.sum(2), rtol=1e-12)
+    classes = by_class.transform(test[0])
+    np.testing.assert_allclose(classes, (1 + weight) * both[:, :4], rtol=1e-12)
+    distances = chi_square(classes, by_class.model_.histograms)
+    np.testing.assert_allclose(by_class.distances(test[0]).min(1), distances.min(1), rtol=1e-12)
 
 
 def test_transform__of_the_training_pictures_is_in_the_model(fitted, train):
@@ -299,7 +300,8 @@ def test_label_map__one_class_for_every_pixel_that_a_patch_is_around(train, test
     np.testing.assert_array_equal(inside, expected)
     assert (labels == -1).sum() == labels.size - inside.size
     share = np.bincount(inside.ravel(), minlength=4) / inside.size
-    np.testing.assert_allclose(share, 2 * model.transform([picture])[0, :4])
+    found = model.transform([picture])[0, :4]
+    np.testing.assert_allclose(share, found / found.sum())
 
 
 def test_label_map__with_a_stride_a_patch_stands_for_the_pixels_around(fitted, test):

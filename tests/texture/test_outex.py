@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 OPTIONS = {
-    "n_atoms": 20, "diameter": 11, "n_iterations": 4, "patches_per_image": 300, "stride": 6,
+    "n_atoms": 20, "diameter": 11, "n_iterations": 4, "patches_per_image": 300, "stride": 3,
 }  # fmt: skip
 N_TRAIN, N_TEST = 5, 3  # pictures of every class; at every angle
 SLICES = {
