@@ -108,7 +108,7 @@ def run(options: Options) -> Result:
         findings=_findings(means, wrong, size),
         notes=(
             "One half of the training pictures, learned from, is the neighbours of the other; both "
-            f"in turn, {size.n_seeds} seeds. Turned: the middle of a picture, by "
+            f"in turn, number of seeds: {size.n_seeds}. Turned: the middle of a picture, by "
             f"{', '.join(f'{angle:g}°' for angle in ANGLES)}, by a spline. Thinned: the same with "
             f"1 of {THINNED} patches, of the neighbours too. Errors with some neighbours are means "
             f"of {REPEATS} draws.",
