@@ -15,10 +15,9 @@ from dsc import console
 from dsc.errors import DscError
 from dsc.texture.config import HISTOGRAMS, METHODS, TextureConfig
 from dsc.texture.inputs import Labelled, read_inputs
+from dsc.texture.progress import SweepProgress, TextureProgress
 from dsc.texture.suite import is_suite, read_suite
 from dsc.texture.sweep.results import SWEPT, SweepGrid
-
-LINE_EVERY = 20  # seconds between two lines of a log while pictures are labelled
 
 Command = Callable[..., Any]
 
@@ -349,50 +348,3 @@ def _resumable(out: str) -> Iterator[None]:
         text = f"\ninterrupted: repeat the command with --resume to continue {out}"
         click.echo(text, err=True)
         raise SystemExit(1) from None
-
-
-class TextureProgress:
-    """Reports iterations, then labelled pictures, on stderr."""
-
-    def __init__(self) -> None:
-        self.iterations = console.IterationProgress()
-        self.last_line = -float("inf")
-
-    def __call__(self, event: dict[str, Any]) -> None:
-        """Show one event of `fit_texture` or `count_labels`."""
-        if "iteration" in event:
-            self.iterations(event)
-            return
-        finished = event["done"] == event["total"]
-        if not self.iterations.terminal:
-            if not finished and event["seconds"] - self.last_line < LINE_EVERY:
-                return
-            self.last_line = -float("inf") if finished else event["seconds"]
-        console.show_progress(
-            event["done"] / event["total"],
-            f"labelled {event['done']:,} of {event['total']:,} pictures: "
-            f"{event['patches_per_second']:,.0f} patches/s, {event['seconds_left']:.0f} s left",
-            finished,
-        )
-
-
-class SweepProgress:
-    """Reports every finished setting on stderr; what goes on inside one only on a terminal."""
-
-    def __init__(self) -> None:
-        self.inside = TextureProgress()
-
-    def __call__(self, event: dict[str, Any]) -> None:
-        """Show one event of `run_sweep`."""
-        if "phase" in event:
-            if self.inside.iterations.terminal:
-                self.inside(event)
-            return
-        config = event["config"]
-        console.show_progress(
-            event["setting"] / event["total"],
-            f"setting {event['setting']} of {event['total']}: {config['method']}, "
-            f"M = {config['n_atoms']}, N = {config['diameter']}, K = {config['sparsity']}: "
-            f"accuracy {event['accuracy']:.4f}, {event['seconds']:.0f} s",
-            finished=True,
-        )

@@ -287,7 +287,7 @@ def histograms(
         Labelled patches, at least one in every picture.
     kind
         What a bin is: one of "classes", "atoms", or "both", first the classes, then the atoms. The
-        atoms, with M bins in all, have n / (n + M) of the weight of the classes, n being the
+        atoms, b of them in all classes, have n / (n + b) of the weight of the classes, n being the
         patches of a picture: with few of them, so many bins are mostly noise.
     n_patches
         n, for "both": that of the training pictures, so that all have the same weights. By default
