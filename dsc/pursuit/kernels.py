@@ -358,7 +358,6 @@ def take_patch(coords, p, order, patches, lane):
 def pursue(
     coords,
     tolerance,
-    n_atoms,
     sparsity,
     atoms,
     swapped,
@@ -382,7 +381,7 @@ def pursue(
     the first patch whose energy is no number that can be coded.
     """
     n_patches = coords.shape[0]
-    padded = atoms.shape[1]
+    n_atoms, padded = atoms.shape
     n_angles = coord_cos.shape[0]
     n_frequencies = rows_of.size
     n_packed = n_atoms + n_atoms % 2

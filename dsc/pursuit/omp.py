@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from dsc.basis import SteerableBasis
 from dsc.basis.rows import as_rows, bad_values, check_values, row_chunks
 from dsc.errors import DscError
-from dsc.pursuit import kernels
-from dsc.pursuit.tables import Search, Turns, search_tables, turn_tables
+from dsc.pursuit import kernels, still
+from dsc.pursuit.tables import Turns, search_tables, still_tables, turn_tables
 
 EMPTY = kernels.EMPTY
 DEFAULT_ANGLES = 60
 NORM_ACCURACY = 1e-3
+MOST_STILL = 2048  # atoms whose Gram matrix is kept, 16 MB of it
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.uint16]
@@ -118,8 +119,15 @@ def encode(
     >>> codes.atom.tolist(), codes.angle.tolist()
     ([[1, 65535]], [[10, 0]])
     """
-    n_angles = check_angles(n_angles, basis)
-    dictionary, turns, search = prepare(atoms, basis, n_angles)
+    prepared = prepare(atoms, basis, check_angles(n_angles, basis))
+    return encode_prepared(coords, prepared, sparsity, tolerance)
+
+
+def encode_prepared(
+    coords: ArrayLike, prepared: Prepared, sparsity: int, tolerance: float = 0.0
+) -> Codes:
+    """`encode`, by atoms that are prepared already."""
+    basis = prepared.basis
     sparsity = _check_count(sparsity, "sparsity", basis.n_coords, "the coordinates of this basis")
     if not tolerance >= 0:
         raise DscError(f"tolerance: found {tolerance}, need an energy ≥ 0")
@@ -130,16 +138,14 @@ def encode(
         angle=np.zeros((len(rows), sparsity), np.uint16),
         coef=np.zeros((len(rows), sparsity), np.float32),
         error=np.zeros(len(rows), np.float32),
-        n_angles=n_angles,
+        n_angles=prepared.n_angles,
     )
     for part, chunk in row_chunks(rows):
-        bad = kernels.pursue(
+        bad = prepared.pursue(
             chunk,
             float(tolerance),
-            len(dictionary),
             sparsity,
-            *turns,
-            *search,
+            *prepared.tables,
             codes.atom[part],
             codes.angle[part],
             codes.coef[part],
@@ -186,11 +192,14 @@ def check_codes(codes: Codes, n_atoms: int) -> None:
 
 
 class Prepared(NamedTuple):
-    """Atoms that were checked, and what the kernels look up for them."""
+    """Atoms that were checked, the kernel that codes with them, and what kernels look up."""
 
     atoms: Floats
+    basis: SteerableBasis
+    n_angles: int
     turns: Turns
-    search: Search
+    pursue: Callable[..., int]
+    tables: tuple[Any, ...]
 
 
 def prepare(atoms: ArrayLike, basis: SteerableBasis, n_angles: int) -> Prepared:
@@ -202,11 +211,12 @@ def prepare(atoms: ArrayLike, basis: SteerableBasis, n_angles: int) -> Prepared:
 def _prepare(atoms: bytes, basis: SteerableBasis, n_angles: int) -> Prepared:
     rows = np.frombuffer(atoms, np.float32).reshape(-1, basis.n_coords)
     dictionary = check_atoms(rows, basis)
-    return Prepared(
-        dictionary,
-        turn_tables(dictionary, basis, n_angles),
-        search_tables(dictionary, basis, n_angles),
-    )
+    turns = turn_tables(dictionary, basis, n_angles)
+    if n_angles == 1 and len(dictionary) <= MOST_STILL:
+        tables = still_tables(dictionary)
+        return Prepared(dictionary, basis, n_angles, turns, still.pursue, tables)
+    search = search_tables(dictionary, basis, n_angles)
+    return Prepared(dictionary, basis, n_angles, turns, kernels.pursue, (*turns, *search))
 
 
 def check_atoms(atoms: ArrayLike, basis: SteerableBasis) -> Floats:

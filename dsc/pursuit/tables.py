@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
+from dsc.pursuit import still
 from dsc.pursuit.kernels import ANGLES
 from dsc.simd import LANES
 
@@ -32,6 +33,19 @@ class Turns(NamedTuple):
     order: NDArray[np.uint32]
     cos: Floats
     sin: Floats
+
+
+class Still(NamedTuple):
+    """What codes with atoms that do not turn.
+
+    order (coord) the coordinates as they are; atoms (atom, coord padded); columns (coord, atom
+    padded) their transpose; squares (atom, atom padded) their Gram matrix.
+    """
+
+    order: NDArray[np.uint32]
+    atoms: Floats
+    columns: Floats
+    squares: Floats
 
 
 class Search(NamedTuple):
@@ -55,6 +69,15 @@ def turn_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Turns:
     order, partner, cos, sin = _coordinate_waves(basis.frequency.tobytes(), n_angles)
     packed = atoms[:, order]
     return Turns(_pad(packed, LANES), _pad(packed[:, partner], LANES), order, cos, sin)
+
+
+def still_tables(atoms: Floats) -> Still:
+    """The tables of these atoms at one angle."""
+    n_atoms, n_coords = atoms.shape
+    rows = _pad(atoms, LANES)
+    squares = np.zeros((n_atoms, -(-n_atoms // LANES) * LANES), np.float32)
+    still.gram(rows, squares)
+    return Still(np.arange(n_coords, dtype=np.uint32), rows, _pad(atoms.T, LANES), squares)
 
 
 def back_tables(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,9 @@ from dsc.basis.rows import bad_values
 from dsc.patches import Picture
 from dsc.patches import kernels as patch_kernels
 from dsc.patches.cut import disk_pixels
-from dsc.pursuit import encode
 from dsc.pursuit.kernels import EMPTY
-from dsc.pursuit.tables import packed_order, search_tables
+from dsc.pursuit.omp import Prepared, encode_prepared, prepare
+from dsc.pursuit.tables import Search, packed_order, search_tables
 from dsc.texture import kernels
 
 NONE = -1  # the label of a patch without anything to code
@@ -65,8 +66,8 @@ class Labeller:
         """The best class of every row, ties to the lowest, and how many pairs were evaluated.
 
         `NONE` for a patch of zeros. The number counts the (atom, patch) pairs, of all classes, for
-        which angles had to be tried; without pruning (sparsity above one) it is that of all pairs
-        and steps.
+        which angles had to be tried; without pruning (sparsity above one, or one angle) it is that
+        of all pairs and steps.
         """
         atoms, evaluated = self.best_atoms(coords)
         return self.label_of(atoms), evaluated
@@ -80,13 +81,13 @@ class Labeller:
 
         `NONE` for a patch that no atom codes. And how many pairs were evaluated; see `label`.
         """
-        if self.sparsity == 1:
+        if self.sparsity == 1 and self.n_angles > 1:
             return self._best_by_score(coords)
         n_labels, n_atoms, _ = self.atoms.shape
         least = np.full(len(coords), np.inf, np.float32)
         best = np.full(len(coords), NONE, np.int64)
-        for label, atoms in enumerate(self.atoms):
-            codes = encode(coords, atoms, self.basis, self.sparsity, self.n_angles)
+        for label, prepared in enumerate(self._prepared):
+            codes = encode_prepared(coords, prepared, self.sparsity)
             better = (codes.error < least) & (codes.atom[:, 0] != EMPTY)
             least[better] = codes.error[better]
             best[better] = label * n_atoms + codes.atom[better, 0]
@@ -94,19 +95,28 @@ class Labeller:
         return best, len(coords) * n_labels * n_atoms * self.sparsity
 
     def _best_by_score(self, coords: Floats) -> tuple[Labels, int]:
-        n_labels, n_atoms, n_coords = self.atoms.shape
-        flat = self.atoms.reshape(-1, n_coords)
+        n_labels, n_atoms, _ = self.atoms.shape
         best = np.empty(len(coords), np.int64)
         bad, evaluated = kernels.best_atoms(
-            coords,
-            n_labels * n_atoms,
-            packed_order(self.basis),
-            *search_tables(flat, self.basis, self.n_angles),
-            best,
+            coords, n_labels * n_atoms, packed_order(self.basis), *self._search, best
         )
         if bad >= 0:
             raise bad_values(coords, "patches")
         return best, int(evaluated)
+
+    @cached_property
+    def _prepared(self) -> list[Prepared]:
+        """What codes with the dictionary of each class."""
+        return [prepare(atoms, self.basis, self.n_angles) for atoms in self.atoms]
+
+    @cached_property
+    def _search(self) -> Search:
+        """What finds the best of all atoms of all classes."""
+        return search_tables(self.atoms.reshape(-1, self.basis.n_coords), self.basis, self.n_angles)
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields: tables are made again where they are needed."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def label_picture(self, picture: Picture) -> tuple[Labels, int]:
         """The labels of all windows of a picture (y, x), and how many pairs were evaluated."""
@@ -130,11 +140,13 @@ class Labeller:
         return max(256, PIECE_VALUES // (self.basis.n_pixels + self.basis.n_coords))
 
     def task_bytes(self, pictures: Sequence[Picture]) -> int:
-        """Memory that labelling needs at a time: pixels and coordinates, and all atoms."""
+        """Memory that labelling needs at a time: pixels, coordinates, and tables of all atoms."""
         windows = max((math.prod(self.grid(picture.shape)) for picture in pictures), default=0)
         n_patches = min(self.piece_size, windows)
         values = n_patches * (self.basis.n_pixels + self.basis.n_coords)
-        return 4 * (values + 2 * self.atoms.size)
+        n_labels, n_atoms, _ = self.atoms.shape
+        squares = n_labels * n_atoms**2 if self.n_angles == 1 else 0
+        return 4 * (values + 6 * self.atoms.size + squares)
 
     def grid(self, shape: tuple[int, int]) -> tuple[int, int]:
         """How many windows a picture has along y and x."""

@@ -1,5 +1,7 @@
 """Labels of patches: the fused kernel against every rotation of every atom, in NumPy."""
 
+import pickle
+
 import numpy as np
 import pytest
 import zarr
@@ -400,3 +402,13 @@ def test_identity__names_what_labels_depend_on():
     assert base.identity == make("disk", 2, 3).identity
     for other in others:
         assert other.identity != base.identity
+
+
+@pytest.mark.parametrize("sparsity", [1, 2])
+@pytest.mark.parametrize(("basis", "n_angles"), TURNING)
+def test_labeller__travels_without_its_tables(coords, basis, n_angles, sparsity):
+    labeller = make(basis, 3, 4, sparsity, n_angles)
+    before = pickle.dumps(labeller)
+    labels, _ = labeller.label(coords(basis, 40))
+    assert pickle.dumps(labeller) == before
+    np.testing.assert_array_equal(pickle.loads(before).label(coords(basis, 40))[0], labels)
