@@ -16,7 +16,13 @@ from dsc.files import read_records
 from dsc.model.runs import RunFolder
 from dsc.patches import Picture
 from dsc.texture.config import HISTOGRAMS, TextureConfig
-from dsc.texture.features import Feature, FeatureLog, check_pictures, count_labels
+from dsc.texture.features import (
+    Feature,
+    FeatureLog,
+    check_pictures,
+    count_labels,
+    pruned_share,
+)
 from dsc.texture.fit import fit_texture
 from dsc.texture.inputs import Labelled, label_places
 from dsc.texture.lbp import SCALES, lbp_histogram, lbp_side, unit_range
@@ -115,12 +121,7 @@ class Evaluation:
     @property
     def pruned(self) -> float | None:
         """The share of (atom, patch) pairs whose angles were never tried; None without pruning."""
-        if self.model.config.sparsity > 1:
-            return None
-        n_atoms = self.model.atoms.shape[0] * self.model.atoms.shape[1]
-        n_patches = sum(feature.n_patches for feature in self.features)
-        evaluated = sum(feature.evaluated for feature in self.features)
-        return float(1 - evaluated / (n_patches * n_atoms))
+        return pruned_share(self.features, self.model.labeller)
 
 
 def evaluate_model(

@@ -264,6 +264,15 @@ def raise_listed(what: str, problems: list[str]) -> None:
         raise DscError(f"{what}: {count}\n" + "\n".join(f"  {line}" for line in lines))
 
 
+def pruned_share(features: Sequence[Feature], labeller: Labeller) -> float | None:
+    """The share of (atom, patch) pairs whose angles were never tried; None without pruning."""
+    if not labeller.prunes:
+        return None
+    n_labels, n_atoms, _ = labeller.atoms.shape
+    n_pairs = sum(feature.n_patches for feature in features) * n_labels * n_atoms
+    return float(1 - sum(feature.evaluated for feature in features) / n_pairs)
+
+
 def joined_counts(
     features: Sequence[Feature], names: Sequence[str], n_labels: int
 ) -> NDArray[np.int64]:

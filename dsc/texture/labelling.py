@@ -62,12 +62,16 @@ class Labeller:
             "counted_by": "atom",
         }
 
+    @property
+    def prunes(self) -> bool:
+        """Whether atoms that cannot be the best are passed over without trying their angles."""
+        return self.sparsity == 1 and self.n_angles > 1
+
     def label(self, coords: Floats) -> tuple[Labels, int]:
         """The best class of every row, ties to the lowest, and how many pairs were evaluated.
 
         `NONE` for a patch of zeros. The number counts the (atom, patch) pairs, of all classes, for
-        which angles had to be tried; without pruning (sparsity above one, or one angle) it is that
-        of all pairs and steps.
+        which angles had to be tried; without pruning it is that of all pairs and steps.
         """
         atoms, evaluated = self.best_atoms(coords)
         return self.label_of(atoms), evaluated
@@ -81,7 +85,7 @@ class Labeller:
 
         `NONE` for a patch that no atom codes. And how many pairs were evaluated; see `label`.
         """
-        if self.sparsity == 1 and self.n_angles > 1:
+        if self.prunes:
             return self._best_by_score(coords)
         n_labels, n_atoms, _ = self.atoms.shape
         least = np.full(len(coords), np.inf, np.float32)

@@ -172,9 +172,10 @@ def test_run_sweep__every_setting_in_order_and_sparsity_one_prunes(sweep):
         assert len(one.accuracy) == 5
         assert one.seconds_learning > 0
         assert one.seconds_labelling > 0
-        assert (one.evaluated == 1) if one.config.sparsity > 1 else (0 < one.evaluated <= 1)
+        prunes = one.config.sparsity == 1 and one.config.method == "rotational"
+        assert (0 < one.pruned < 1) if prunes else one.pruned is None
     assert len({one.atoms_sha256 for one in result.results}) == 8
-    assert any(one.evaluated < 1 for one in result.results)
+    assert any(one.pruned is not None for one in result.results)
 
 
 @pytest.mark.parametrize("n_threads", [1, 4])

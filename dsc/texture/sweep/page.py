@@ -181,13 +181,13 @@ def _setting(one: SettingResult) -> str:
 
 
 def _winners(sweep: SweepResult) -> str:
-    header = ["best of each method", "accuracy, %", "seconds", "pairs evaluated"]
+    header = ["best of each method", "accuracy, %", "seconds", "pairs pruned"]
     rows = [
         [
             f"{STAR} {_setting(one)}" if one == sweep.winner else _setting(one),
             _percent(one),
             f"{one.seconds:,.1f}",
-            f"{100 * one.evaluated:.1f} %",
+            "—" if one.pruned is None else f"{100 * one.pruned:.1f} %",
         ]
         for one in sweep.winners.values()
     ]

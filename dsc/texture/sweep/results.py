@@ -94,8 +94,8 @@ class SettingResult:
         Hash of the atoms of all classes, as `TextureModel.sha256`.
     n_patches
         Patches of the training pictures that were labelled.
-    evaluated
-        Fraction of the (atom, patch) pairs for which angles were tried.
+    pruned
+        Share of the (atom, patch) pairs whose angles were never tried; None without pruning.
     seconds_learning
         An equal share of the time of the settings that were learned together.
     seconds_labelling
@@ -106,7 +106,7 @@ class SettingResult:
     accuracy: tuple[float, ...] = field(repr=False)
     atoms_sha256: str = field(repr=False)
     n_patches: int
-    evaluated: float
+    pruned: float | None
     seconds_learning: float
     seconds_labelling: float
 
