@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from dsc.basis import SteerableBasis, disk_basis
+from dsc.basis import SteerableBasis, disk_basis, make_basis
 from dsc.bench.pictures import bench_patches, bench_picture
 from dsc.bench.rivals import (
     Encoder,
@@ -40,6 +40,7 @@ class Setting:
     n_atoms: int
     sparsity: int
     n_patches: int
+    basis: str = "disk"
     n_angles: int = 60
     n_learning: int = 4  # iterations that make the dictionary
     repeats: int = 5
@@ -48,15 +49,17 @@ class Setting:
     @property
     def title(self) -> str:
         """The problem in one line."""
+        kind = "rotational OMP" if self.n_angles > 1 else "standard OMP: nothing turns"
         return (
-            f"N = {self.diameter}, M = {self.n_atoms}, K = {self.sparsity}, R = {self.n_angles}, "
-            f"{self.n_patches:,} patches"
+            f"{kind}, N = {self.diameter}, M = {self.n_atoms}, K = {self.sparsity}, "
+            f"R = {self.n_angles}, {self.n_patches:,} patches"
         )
 
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(diameter=11, n_atoms=20, sparsity=4, n_patches=17_330),
     Setting(diameter=15, n_atoms=100, sparsity=1, n_patches=8_000),
+    Setting(11, n_atoms=100, sparsity=3, n_patches=17_330, basis="pixels", n_angles=1),
 )
 
 
@@ -86,7 +89,7 @@ def _bench_coding(quick: bool) -> dict[str, Any]:
         )
     results = []
     for setting in settings:
-        basis = disk_basis(setting.diameter)
+        basis = make_basis(setting.basis, setting.diameter)
         coords = _unit_coords(picture, basis, setting.n_patches)
         setting = replace(setting, n_patches=len(coords))
         atoms = _learn(coords, basis, setting.n_atoms, setting.sparsity, setting.n_learning)
@@ -193,7 +196,7 @@ def format_coding(summary: dict[str, Any]) -> str:
     """The results as a table for people."""
     lines = [f"picture: {summary['picture']}; one thread each, best of several"]
     for result in summary["coding"]:
-        lines += ["", f"rotational OMP, {result['title']}"]
+        lines += ["", result["title"]]
         header = ("", "time", "vs dsc", "error × 10³", "ns per (atom, patch, step)")
         lines.append("  {:<36}{:>10}{:>10}{:>13}{:>28}".format(*header))
         for row in result["rows"]:
