@@ -72,24 +72,17 @@ def learn(
     out: str,
     resume: bool,
     plan: bool,
-    scheduler: str,
-    n_workers: int | None,
-    memory_limit: str | None,
+    where: dict[str, Any],
     as_json: bool,
     **options: Any,
 ) -> None:
     """Learn a dictionary from the patch set PATCHES into the run folder RUN."""
-    where: dict[str, Any] = {
-        "scheduler": scheduler,
-        "n_workers": n_workers,
-        "memory_limit": memory_limit,
-    }
     if plan:
         planned = plan_learning(patches, LearnConfig(**options), **where)
         console.print_json(planned) if as_json else console.say(console.describe_plan(planned))
         return
     begin = time.perf_counter()
-    try:
+    with console.resumable(out):
         model = dsc.learn(
             patches,
             run=out,
@@ -98,9 +91,6 @@ def learn(
             **where,
             **options,
         )
-    except KeyboardInterrupt:
-        click.echo(f"\ninterrupted: repeat the command with --resume to continue {out}", err=True)
-        raise SystemExit(1) from None
     summary = {
         "n_patches": model.patches["n_patches"],
         "mse": model.mse,
@@ -132,13 +122,11 @@ def encode(
     patches: str,
     model: str,
     out: str,
-    scheduler: str,
-    n_workers: int | None,
-    memory_limit: str | None,
+    where: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Code the patch set PATCHES with a learned dictionary."""
-    coded = load_dictionary(model).encode(patches, out, scheduler, n_workers, memory_limit)
+    coded = load_dictionary(model).encode(patches, out, **where)
     summary = {
         "n_patches": coded.n_patches,
         "mse": coded.mse,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import json
 import sys
 import time
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -115,19 +117,37 @@ def json_option(command: Command) -> Command:
 
 
 def engine_options(command: Command) -> Command:
-    """Where to run: `--scheduler`, `--n-workers`, `--memory-limit`."""
-    command = click.option(
+    """Where to run: `--scheduler`, `--n-workers`, `--memory-limit`, which come as one `where`."""
+
+    @functools.wraps(command)
+    def run(
+        *, scheduler: str, n_workers: int | None, memory_limit: str | None, **options: Any
+    ) -> Any:
+        where = {"scheduler": scheduler, "n_workers": n_workers, "memory_limit": memory_limit}
+        return command(where=where, **options)
+
+    run = click.option(
         "--memory-limit", help="Memory that may be used, such as 1GB; by default the machine's."
-    )(command)
-    command = click.option(
+    )(run)
+    run = click.option(
         "--n-workers", type=click.IntRange(1), help="Threads or processes; by default the cores."
-    )(command)
+    )(run)
     return click.option(
         "--scheduler",
         default="threads",
         show_default=True,
         help="threads, processes, synchronous, tcp://HOST:PORT, or a scheduler file.",
-    )(command)
+    )(run)
+
+
+@contextmanager
+def resumable(out: str) -> Iterator[None]:
+    """Turn Ctrl-C into a message that says how to continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\ninterrupted: repeat the command with --resume to continue {out}", err=True)
+        raise SystemExit(1) from None
 
 
 def say(text: str, as_json: bool = False) -> None:

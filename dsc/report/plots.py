@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +62,17 @@ def drawing() -> Iterator[None]:
         yield
 
 
+def set_error_axis(axes: Axes, errors: Sequence[float]) -> None:
+    """From zero on, or logarithmic where errors fall far."""
+    if min(errors) > 0 and max(errors) > 4 * min(errors):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.set_ylim(0, 1.08 * max(errors) or 1)
+
+
 def plot_history(history: list[float]) -> Figure:
     """Error over iterations; logarithmic where it falls far."""
     with drawing():
@@ -69,13 +80,7 @@ def plot_history(history: list[float]) -> Figure:
         axes.plot(history, color=ACCENT, marker="o", markersize=3.5, linewidth=1.6)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.margins(x=0.03)
-        if min(history) > 0 and max(history) > 4 * min(history):
-            axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-            axes.yaxis.set_minor_locator(NullLocator())
-        else:
-            axes.set_ylim(0, 1.08 * max(history) or 1)
+        set_error_axis(axes, history)
         axes.annotate(
             f"{history[-1]:.3g}", (len(history) - 1, history[-1]), xytext=(0, 9),
             textcoords="offset points", ha="right", color=ACCENT,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -61,9 +60,7 @@ def fit(
     resume: bool,
     problem: str,
     classes: tuple[str, ...],
-    scheduler: str,
-    n_workers: int | None,
-    memory_limit: str | None,
+    where: dict[str, Any],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -73,17 +70,15 @@ def fit(
     begin = time.perf_counter()
     config = TextureConfig.from_options(options)
     data = _training_data(pictures, problem, classes)
-    with _resumable(out):
+    with console.resumable(out):
         model = fit_texture(
             data,
             config,
             run=out,
             resume=resume,
             options=_named(pictures, problem, classes),
-            scheduler=scheduler,
-            n_workers=n_workers,
-            memory_limit=memory_limit,
             progress=TextureProgress(),
+            **where,
         )
     summary = {
         "n_pictures": len(data),
@@ -116,9 +111,7 @@ def predict(
     pictures: tuple[str, ...],
     maps: str | None,
     features: str | None,
-    scheduler: str,
-    n_workers: int | None,
-    memory_limit: str | None,
+    where: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Say which class each of PICTURES (files, folders, globs) belongs to."""
@@ -132,7 +125,7 @@ def predict(
     learned = TextureModel.load(model)
     found = open_pictures(list(pictures))
     log = FeatureLog(Path(features), learned.labeller.identity) if features else None
-    with open_engine(scheduler, n_workers, memory_limit) as engine:
+    with open_engine(**where) as engine:
         counted = count_labels(found, learned.labeller, engine, log, TextureProgress())
     names = [picture.name for picture in found]
     predicted, distances, neighbour = learned.classify(learned.describe(counted, names))
@@ -183,9 +176,7 @@ def evaluate(
     compare: tuple[str, ...],
     problem: str,
     classes: tuple[str, ...],
-    scheduler: str,
-    n_workers: int | None,
-    memory_limit: str | None,
+    where: dict[str, Any],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -194,7 +185,7 @@ def evaluate(
 
     config = TextureConfig.from_options(options)
     data = _training_data(pictures, problem, classes)
-    with _resumable(out):
+    with console.resumable(out):
         facts = evaluate_texture(
             data,
             _test_data(pictures, test, problem, classes),
@@ -205,10 +196,8 @@ def evaluate(
             options={**_named(pictures, problem, classes), "test": test, "lbp": lbp},
             lbp=lbp,
             compare=compare,
-            scheduler=scheduler,
-            n_workers=n_workers,
-            memory_limit=memory_limit,
             progress=TextureProgress(),
+            **where,
         )
     if as_json:
         keys = ("accuracy", "accuracy_by_angle", "n_test", "n_train", "patches_per_second")
@@ -276,9 +265,7 @@ def sweep(
     repeats: int,
     problem: str,
     classes: tuple[str, ...],
-    scheduler: str,
-    n_workers: int | None,
-    memory_limit: str | None,
+    where: dict[str, Any],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -286,7 +273,7 @@ def sweep(
     from dsc.texture.sweep import run_sweep
 
     grid = SweepGrid(**{name: tuple(options.pop(name)) for name in SWEPT})
-    with _resumable(out):
+    with console.resumable(out):
         result = run_sweep(
             _training_data(pictures, problem, classes),
             TextureConfig.from_options(options),
@@ -296,10 +283,8 @@ def sweep(
             held_out=held_out,
             repeats=repeats,
             options=_named(pictures, problem, classes),
-            scheduler=scheduler,
-            n_workers=n_workers,
-            memory_limit=memory_limit,
             progress=SweepProgress(),
+            **where,
         )
     if as_json:
         console.print_json({**result.to_dict(), "out": out})
@@ -337,14 +322,3 @@ def _named(pictures: str, problem: str, classes: tuple[str, ...]) -> dict[str, A
     """What run.toml says of the data, so that it repeats the run."""
     place = pictures if "://" in pictures else str(Path(pictures).resolve())
     return {"pictures": place, "problem": problem, "classes": list(classes)}
-
-
-@contextmanager
-def _resumable(out: str) -> Iterator[None]:
-    """Turn Ctrl-C into a message that says how to continue."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        text = f"\ninterrupted: repeat the command with --resume to continue {out}"
-        click.echo(text, err=True)
-        raise SystemExit(1) from None

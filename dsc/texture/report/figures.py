@@ -10,15 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import (
-    LogLocator,
     MaxNLocator,
-    NullLocator,
     PercentFormatter,
-    StrMethodFormatter,
 )
 from numpy.typing import NDArray
 
-from dsc.report.plots import ACCENT, INK, PALE, SECOND, SIZE, drawing
+from dsc.report.plots import ACCENT, INK, PALE, SECOND, SIZE, drawing, set_error_axis
 from dsc.texture.report.shown import (
     COLUMNS,
     Floats,
@@ -144,13 +141,7 @@ def plot_errors(history: Sequence[Sequence[float]], names: Sequence[str]) -> Fig
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         last = max(1, max(len(line) for line in history) - 1)
         axes.set_xlim(-0.02 * last, 1.02 * last)
-        if min(values) > 0 and max(values) > 4 * min(values):
-            axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-            axes.yaxis.set_minor_locator(NullLocator())
-        else:
-            axes.set_ylim(0, 1.08 * max(values) or 1)
+        set_error_axis(axes, values)
     return figure
 
 
