@@ -56,6 +56,7 @@ SLACK = 1.00001  # a float32 value can exceed its own bound by rounding
 
 ZERO_RESIDUAL = 1e-12  # residual energy, as a fraction of the patch's, with nothing left to gain
 LARGEST_ENERGY = 1e37  # of a patch: float32 holds little more
+SMALLEST_SCALE = 2.0**-126  # of a patch: one over it is still a float32
 NO_GAIN = 1e-18  # a correlation with a patch of unit size whose square float32 cannot hold
 DEPENDENT = 1e-5  # squared distance of an atom from the span of those already chosen
 
@@ -347,7 +348,7 @@ def take_patch(coords, p, order, patches, lane):
     raw = dot(patches, lane, patches, lane)
     if not raw <= LARGEST_ENERGY:
         return -1.0, 1.0
-    scale = math.ldexp(1.0, math.frexp(np.sqrt(raw))[1])
+    scale = max(math.ldexp(1.0, math.frexp(np.sqrt(raw))[1]), SMALLEST_SCALE)
     shrink = splat(np.float32(1 / scale))
     for c in range(0, patches.shape[1], LANES):
         store(patches, (lane, c), mul(load(patches, (lane, c)), shrink))

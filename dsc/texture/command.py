@@ -16,7 +16,7 @@ from dsc.texture.config import HISTOGRAMS, METHODS, TextureConfig
 from dsc.texture.inputs import Labelled, read_inputs
 from dsc.texture.progress import SweepProgress, TextureProgress
 from dsc.texture.suite import is_suite, read_suite
-from dsc.texture.sweep.results import SWEPT, SweepGrid
+from dsc.texture.sweep.results import CAUTION, SWEPT, SweepGrid
 
 Command = Callable[..., Any]
 
@@ -296,6 +296,8 @@ def sweep(
             f"{method:<10}  {best.mean:.4f} ± {best.std:.4f}  M = {config.n_atoms}, "
             f"N = {config.diameter}, K = {config.sparsity}{mark}"
         )
+    if len(result.winners) > 1:
+        console.say(CAUTION)
     console.say(f"the whole table is in {out}/table.md, see {out}/index.html")
 
 

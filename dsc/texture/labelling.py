@@ -17,7 +17,7 @@ from dsc.patches import Picture
 from dsc.patches import kernels as patch_kernels
 from dsc.patches.cut import disk_pixels
 from dsc.pursuit.kernels import EMPTY
-from dsc.pursuit.omp import Prepared, encode_prepared, prepare
+from dsc.pursuit.omp import MOST_STILL, Prepared, encode_prepared, prepare
 from dsc.pursuit.tables import Search, packed_order, search_tables
 from dsc.texture import kernels
 
@@ -88,12 +88,16 @@ class Labeller:
         if self.prunes:
             return self._best_by_score(coords)
         n_labels, n_atoms, _ = self.atoms.shape
+        _, exponent = np.frexp(np.abs(coords).max(axis=1, initial=0, keepdims=True))
+        sized = np.ldexp(coords, -exponent)  # exactly: errors of small patches have no digits
         least = np.full(len(coords), np.inf, np.float32)
         best = np.full(len(coords), NONE, np.int64)
         for label, prepared in enumerate(self._prepared):
-            codes = encode_prepared(coords, prepared, self.sparsity)
-            better = (codes.error < least) & (codes.atom[:, 0] != EMPTY)
-            least[better] = codes.error[better]
+            codes = encode_prepared(sized, prepared, self.sparsity)
+            # of one atom the coefficient has more digits than the error, energy − coef²
+            left = -np.abs(codes.coef[:, 0]) if self.sparsity == 1 else codes.error
+            better = (left < least) & (codes.atom[:, 0] != EMPTY)
+            least[better] = left[better]
             best[better] = label * n_atoms + codes.atom[better, 0]
         best[~coords.any(axis=1)] = NONE
         return best, len(coords) * n_labels * n_atoms * self.sparsity
@@ -144,12 +148,14 @@ class Labeller:
         return max(256, PIECE_VALUES // (self.basis.n_pixels + self.basis.n_coords))
 
     def task_bytes(self, pictures: Sequence[Picture]) -> int:
-        """Memory that labelling needs at a time: pixels, coordinates, and tables of all atoms."""
+        """Memory that labelling needs at a time: patches, their codes, and tables of all atoms."""
         windows = max((math.prod(self.grid(picture.shape)) for picture in pictures), default=0)
         n_patches = min(self.piece_size, windows)
-        values = n_patches * (self.basis.n_pixels + self.basis.n_coords)
+        a_patch = self.basis.n_pixels + 2 * self.basis.n_coords + 2 * self.sparsity + 12
+        values = n_patches * a_patch
         n_labels, n_atoms, _ = self.atoms.shape
-        squares = n_labels * n_atoms**2 if self.n_angles == 1 else 0
+        still = self.n_angles == 1 and n_atoms <= MOST_STILL
+        squares = n_labels * n_atoms**2 if still else 0
         return 4 * (values + 6 * self.atoms.size + squares)
 
     def grid(self, shape: tuple[int, int]) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ class TextureModel:
             f"{len(self.image_count)} training pictures)"
         )
 
-    @property
+    @cached_property
     def labeller(self) -> Labeller:
         """What labels patches."""
         return make_labeller(self.config, self.atoms, self.basis)

@@ -206,3 +206,20 @@ def test_encode__powers_of_two_change_no_bit(power, patches):
     np.testing.assert_array_equal(scaled.atom, codes.atom)
     np.testing.assert_array_equal(scaled.angle, codes.angle)
     np.testing.assert_array_equal(scaled.coef, np.ldexp(codes.coef, power))
+
+
+@pytest.mark.parametrize("n_angles", [1, 60])
+@pytest.mark.parametrize("size", [1e-44, 1e-40, 1e-38])
+def test_stop__a_patch_of_almost_nothing_does_not_disturb_the_others(patches, n_angles, size):
+    basis = dsc.disk_basis(9)
+    assert basis.n_coords % 8  # the rest of the last vector is padding
+    atoms = dsc.random_atoms(basis, 5, seed=0)
+    coords = np.resize(patches(basis), (60, basis.n_coords))
+    alone = dsc.encode(coords, atoms, basis, 2, n_angles)
+    coords[::7] *= 0
+    coords[::7, 2] = size
+    codes = dsc.encode(coords, atoms, basis, 2, n_angles)
+    others = np.arange(60) % 7 != 0
+    np.testing.assert_array_equal(codes.atom[others], alone.atom[others])
+    np.testing.assert_array_equal(codes.coef[others], alone.coef[others])
+    assert np.isfinite(codes.coef).all()

@@ -206,6 +206,28 @@ def test_label__contrast_does_not_matter(coords, sparsity, scale):
     np.testing.assert_array_equal(labeller.label(scaled)[0], labeller.label(patches)[0])
 
 
+@pytest.mark.parametrize("sparsity", [1, 2])
+@pytest.mark.parametrize(("basis", "n_angles"), TURNING)
+@pytest.mark.parametrize("scale", [2.0**-140, 2.0**-80, 2.0**40])
+def test_label__the_smallest_and_largest_patches_have_the_labels_of_others(
+    coords, basis, n_angles, sparsity, scale
+):
+    labeller = make(basis, 4, 3, sparsity, n_angles)
+    patches = np.round(64 * coords(basis, 60) / np.abs(coords(basis, 60)).max())
+    scaled = (scale * patches.astype(np.float64)).astype(np.float32)
+    np.testing.assert_array_equal(labeller.label(scaled)[0], labeller.label(patches)[0])
+
+
+@pytest.mark.parametrize("basis", ["disk", "pixels"])
+def test_label__one_atom_by_what_it_sees_however_little(basis):
+    """Beside a part that no class sees: the errors of all classes are the same in float32."""
+    basis = BASES[basis](7)
+    labeller = Labeller(np.eye(basis.n_coords, dtype=np.float32)[:2, None], basis, 1, 1, 1)
+    patch = np.zeros((1, basis.n_coords), np.float32)
+    patch[0, [0, 1, 8]] = 1e-5, 2e-4, 1
+    assert labeller.label(patch)[0].tolist() == [1]
+
+
 # --- pruning ------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from dsc.texture.inputs import Labelled, read_inputs
 from dsc.texture.neighbours import cross_validate
 from dsc.texture.sweep import SettingResult, SweepGrid, SweepResult, best_of, run_sweep
 from dsc.texture.sweep.page import lowest, plot_sweep, sweep_table
+from dsc.texture.sweep.results import CAUTION
 from dsc.texture.sweep.run import expected_patches, group_size, make_groups
 from dsc.texture.synthetic import CLASSES, write_suite
 
@@ -371,6 +372,12 @@ def test_best_of__ties_go_to_the_simpler_setting():
     for place, expected in enumerate(ranked):
         assert best_of(ranked[place:]) == expected
         assert best_of(ranked[place:][::-1]) == expected
+
+
+def test_sweep_table__says_that_upright_pictures_do_not_judge_methods():
+    one, two = SweepGrid((5,), (7,), (1,), ("standard",)), SweepGrid((5,), (7,), (1,))
+    assert CAUTION not in sweep_table(made_up([0.9], one))
+    assert CAUTION in sweep_table(made_up([0.7, 0.8, 0.9], two))
 
 
 def test_sweep_table__a_block_per_method_with_its_winner_in_bold():

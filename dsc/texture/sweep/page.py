@@ -16,7 +16,7 @@ from dsc.report.sections import STYLE as REPORT_STYLE
 from dsc.texture.report.sections import STYLE as SECTION_STYLE
 from dsc.texture.report.sections import facts_table, plot
 from dsc.texture.sweep.folder import NUMBERS, PAGE, TABLE, SweepFolder
-from dsc.texture.sweep.results import SWEPT, SettingResult, SweepResult
+from dsc.texture.sweep.results import CAUTION, SWEPT, SettingResult, SweepResult
 from dsc.version import __version__
 
 COLOURS = (ACCENT, SECOND, INK, SOFT, PALE)  # of the diameters, again from the first if too few
@@ -51,6 +51,8 @@ def sweep_table(sweep: SweepResult) -> str:
         "the training pictures held out; the best setting of each method is bold. Bins of the "
         f"histograms: {sweep.results[0].config.histogram}.",
     ]
+    if len(sweep.grid.method) > 1:
+        lines += ["", CAUTION]
     for method in sweep.grid.method:
         header = ["N", "K", *(f"M = {n_atoms}" for n_atoms in sweep.grid.n_atoms)]
         rows = [
@@ -171,7 +173,9 @@ def _lead(sweep: SweepResult) -> str:
         f"<strong>{_percent(best)} %</strong> on {n_pictures:,} training pictures of "
         f"{len(sweep.label_names):,} classes. The dictionaries of a setting are learned once, from "
         "all training pictures; only the nearest-neighbour step is cross-validated, so these "
-        "numbers choose a setting and do not tell how well it does on other pictures.</p>"
+        "numbers choose a setting and do not tell how well it does on other pictures."
+        + (f" {CAUTION}" if len(sweep.grid.method) > 1 else "")
+        + "</p>"
     )
 
 
