@@ -21,6 +21,7 @@ from matplotlib.ticker import (
     LogLocator,
     MaxNLocator,
     NullLocator,
+    PercentFormatter,
     StrMethodFormatter,
 )
 from numpy.typing import NDArray
@@ -71,6 +72,13 @@ def set_error_axis(axes: Axes, errors: Sequence[float]) -> None:
         axes.yaxis.set_minor_locator(NullLocator())
     else:
         axes.set_ylim(0, 1.08 * max(errors) or 1)
+
+
+def set_accuracy_axis(axes: Axes, low: float) -> None:
+    """Percent from `low` to one, with ticks that their digits show exactly."""
+    axes.set_ylim(low, 1)
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter(PercentFormatter(1, 1 if 1 - low < 0.05 else 0, symbol=" %"))
 
 
 def plot_history(history: list[float]) -> Figure:

@@ -210,7 +210,8 @@ def evaluate(
     for row in facts["accuracy_by_angle"]:
         console.say(f"  {row['angle']:>5g}°  {row['accuracy']:.4f}")
     for row in facts["methods"][1:]:
-        console.say(f"  {row['accuracy']:.4f}  {row['method']}, {row['setting']} ({row['source']})")
+        named = ", ".join(filter(None, (row["method"], row["setting"])))
+        console.say(f"  {row['accuracy']:.4f}  {named} ({row['source']})")
     pruned = "" if facts["pruned"] is None else f", {100 * facts['pruned']:.1f} % of pairs pruned"
     console.say(
         f"{facts['seconds']['total']:.0f} s, {facts['patches_per_second']:,.0f} patches/s labelled"

@@ -14,7 +14,8 @@ from dsc.patches import PatchConfig
 
 N_ANGLES = 120  # finer than for coding: pictures turned by half a step should have the same labels
 METHODS = ("rotational", "augmented", "standard")
-HISTOGRAMS = ("both", "classes", "atoms")
+BINS = {"both": "classes and atoms", "classes": "classes", "atoms": "atoms"}
+HISTOGRAMS = tuple(BINS)  # and what each counts
 TURNS = tuple(6.0 * step for step in range(60))  # degrees: what augmentation turns patches by
 
 

@@ -301,6 +301,7 @@ def test_page__what_is_computed_is_right(opened, report):
     expected = {
         "confusion": {f"{confusion.trace():,}"},
         "label_names": {str(len(facts["label_names"]))},
+        "config.histogram": {"classes and atoms"},
         "seconds.total": {"30.6"},
         "accuracy_by_angle": {"98 %", "100 %"},
     }

@@ -11,11 +11,19 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import (
     MaxNLocator,
-    PercentFormatter,
 )
 from numpy.typing import NDArray
 
-from dsc.report.plots import ACCENT, INK, PALE, SECOND, SIZE, drawing, set_error_axis
+from dsc.report.plots import (
+    ACCENT,
+    INK,
+    PALE,
+    SECOND,
+    SIZE,
+    drawing,
+    set_accuracy_axis,
+    set_error_axis,
+)
 from dsc.texture.report.shown import (
     COLUMNS,
     Floats,
@@ -64,18 +72,17 @@ def plot_angles(by_angle: Sequence[dict[str, Any]], overall: float) -> Figure:
         axes.plot(place, accuracy, "o", color=ACCENT, markersize=5.5, clip_on=False, zorder=3)
         axes.axhline(overall, color=SECOND, linewidth=1.2, linestyle=(0, (4, 3)))
         below = overall - low > 0.2 * (1 - low)  # room for the text
+        left = accuracy[-1] < accuracy[0]  # where the bar is shorter
         axes.annotate(
-            "all angles", (1, overall), xycoords=("axes fraction", "data"),
-            xytext=(0, -4 if below else 4), textcoords="offset points", ha="right",
+            "all angles", (0.01 if left else 0.99, overall), xycoords=("axes fraction", "data"),
+            xytext=(0, -4 if below else 4), textcoords="offset points",
+            ha="left" if left else "right",
             va="top" if below else "bottom", color=SECOND, fontsize=8.5,
         )  # fmt: skip
         step = -(-len(by_angle) // 12)
         axes.set_xticks(place[::step], [f"{one['angle']:g}°" for one in by_angle[::step]])
         axes.set_xlim(-0.6, len(by_angle) - 0.4)
-        axes.set_ylim(low, 1)
-        digits = 1 if 1 - low < 0.05 else 0
-        axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-        axes.yaxis.set_major_formatter(PercentFormatter(1, digits, symbol=" %"))
+        set_accuracy_axis(axes, low)
     return figure
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dsc.errors import DscError
+from dsc.texture.config import BINS
 from dsc.texture.inputs import Labelled
 from dsc.texture.model import TextureModel
 from dsc.texture.report.page import KIND
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 N_MAPS = 6  # pictures whose class map is shown
 N_PAIRS = 8  # most confused pairs shown with pictures
-_BINS = {"both": "classes and atoms", "classes": "classes", "atoms": "atoms"}
 CITED = (  # what the paper prints for Outex_TC_00010, whose lamp is another one
     ("standard K-SVD", 0.44, "M = 100, N = 11, K = 3"),
     ("augmented K-SVD", 0.56, "M = 100, N = 15, K = 1"),
@@ -48,7 +48,7 @@ def own_row(done: Evaluation, source: str = "this run") -> dict[str, Any]:
     """The row of an evaluation in the table of methods."""
     config = done.model.config
     return {
-        "method": f"{config.method} dictionaries, histograms of {_BINS[config.histogram]}",
+        "method": f"{config.method} dictionaries, histograms of {BINS[config.histogram]}",
         "accuracy": done.accuracy,
         "setting": f"N = {config.diameter}, M = {config.n_atoms}, K = {config.sparsity}, stride "
         f"{config.stride}, {config.patches_per_image:,} patches per picture",
@@ -90,7 +90,7 @@ def report_facts(
         "kind": KIND,
         "title": f"Texture classification of {name}",
         "suite": name,
-        "data": f"{len(train)} training and {len(done.test)} test pictures of {name}",
+        "data": f"{len(train):,} training and {len(done.test):,} test pictures of {name}",
         "config": {**asdict(model.config), "n_angles": model.labeller.n_angles},
         "label_names": list(names),
         "n_train": len(train),

@@ -11,6 +11,7 @@ from typing import Any
 
 from dsc.report.numbers import Numbers
 from dsc.report.plots import Drawn, themed_url
+from dsc.texture.config import BINS
 from dsc.texture.report.figures import accuracy_axis, cell_strengths
 
 STYLE = """
@@ -91,8 +92,8 @@ def lead(show: Numbers) -> str:
         f"(<code>{show('config.method')}</code>), learned from "
         f"{plural(show, 'n_train', 'training picture', facts['n_train'])}; every patch of a "
         "picture is labelled with the class whose dictionary codes it best, and a picture is given "
-        "the class of the training picture with the nearest histogram "
-        f"(<code>{show('config.histogram')}</code>).</p>"
+        "the class of the training picture with the nearest histogram of "
+        f"{derived('config.histogram', BINS[facts['config']['histogram']])}.</p>"
         f'<p class="note">Data: {show("data")}</p>'
     )
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import NullLocator
 
 from dsc.report.page import page, table_tag
-from dsc.report.plots import ACCENT, INK, PALE, SECOND, SIZE, SOFT, draw, drawing
+from dsc.report.plots import ACCENT, INK, PALE, SECOND, SIZE, SOFT, draw, drawing, set_accuracy_axis
 from dsc.report.sections import STYLE as REPORT_STYLE
 from dsc.texture.report.sections import STYLE as SECTION_STYLE
 from dsc.texture.report.sections import facts_table, plot
@@ -111,9 +111,7 @@ def plot_sweep(sweep: SweepResult, method: str, low: float) -> Figure:
         axes.set(xlabel="atoms per class (M)", ylabel="accuracy", xscale="log")
         axes.set_xticks(*_ticks(grid.n_atoms))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_ylim(low, 1)
-        axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-        axes.yaxis.set_major_formatter(PercentFormatter(1, 0 if low <= 0.9 else 1, symbol=" %"))
+        set_accuracy_axis(axes, low)
         axes.tick_params(length=0)
         axes.margins(x=0.04)
         figure.legend(loc="outside right upper", fontsize=8.5, borderpad=0)

@@ -82,7 +82,7 @@ def _value_problems(name: str, values: tuple[Any, ...]) -> list[str]:
 
 CAUTION = (  # of three methods on upright pictures, the one that turns nothing may well win
     "The held-out pictures are turned no more than those they are compared with: this chooses M, N "
-    "and K of a method, it cannot tell which method knows turned pictures. Evaluations do."
+    "and K of a method; which method knows turned pictures, only an evaluation on such can tell."
 )
 
 
