@@ -208,10 +208,11 @@ def evaluate(
     right = round(facts["accuracy"] * facts["n_test"])
     console.say(f"accuracy {facts['accuracy']:.4f} ({right:,} of {facts['n_test']:,} pictures)")
     for row in facts["accuracy_by_angle"]:
-        console.say(f"  {row['angle']:>5g}°  {row['accuracy']:.4f}")
+        console.say(f"  {row['angle']:>5g}°     {row['accuracy']:.4f}")
     for row in facts["methods"][1:]:
         named = ", ".join(filter(None, (row["method"], row["setting"])))
-        console.say(f"  {row['accuracy']:.4f}  {named} ({row['source']})")
+        accuracy = "not given" if row["accuracy"] is None else f"{row['accuracy']:.4f}"
+        console.say(f"  {accuracy:<9}  {named} ({row['source']})")
     pruned = "" if facts["pruned"] is None else f", {100 * facts['pruned']:.1f} % of pairs pruned"
     console.say(
         f"{facts['seconds']['total']:.0f} s, {facts['patches_per_second']:,.0f} patches/s labelled"

@@ -256,6 +256,20 @@ def test_evaluate__lbp_is_a_row_beside_it_or_not(evaluated, suite, tmp_path):
     assert without["accuracy"] == evaluated[1]["accuracy"]
 
 
+def test_evaluate__an_outex_suite_has_the_rows_of_the_paper_cited(suite, tmp_path):
+    outex = tmp_path / "Outex_drawn"
+    shutil.copytree(suite, outex)
+    result = dsc("texture", "evaluate", outex, "--out", tmp_path / "run", *WORDS, "--no-lbp")
+    assert result.exit_code == 0, result.output
+    cited = [line for line in result.stdout.splitlines() if "cited, not run" in line]
+    assert [line.split("  ")[1].strip() for line in cited] == [
+        "0.4400", "0.5600", "0.9983", "not given",
+    ]  # fmt: skip
+    assert all("Outex_TC_00010" in line for line in cited)
+    page = (tmp_path / "run" / "report" / "index.html").read_text(encoding="utf-8")
+    assert page.count('<tr class="cited">') == 4
+
+
 def test_evaluate__other_histograms_have_other_neighbours(suite):
     options = {**OPTIONS, "n_iterations": 0, "stride": 9}  # few patches, poor atoms
     model = library.TextureClassifier(**options).fit(suite).model_
