@@ -24,7 +24,12 @@ from dsc.experiments.draw import line_plot
 from dsc.experiments.result import Experiment, Finding, Options, Result
 from dsc.patches import open_pictures
 from dsc.texture.config import HISTOGRAMS, TextureConfig
-from dsc.texture.features import count_labels, histograms, joined_counts
+from dsc.texture.features import (
+    count_labels,
+    histograms,
+    joined_counts,
+    patches_per_picture,
+)
 from dsc.texture.fit import fit_texture
 from dsc.texture.inputs import Labelled, label_places, read_inputs
 from dsc.texture.model import TextureModel
@@ -171,7 +176,7 @@ def _judge(
     known = model.image_label
     thin = _thin(model.image_count)
     near, few = histograms(model.image_count, kind), histograms(thin, kind)
-    n_patches, n_thin = (float(c.sum(axis=(1, 2)).mean()) for c in (model.image_count, thin))
+    n_patches, n_thin = patches_per_picture(model.image_count), patches_per_picture(thin)
     for name, counts in trial.queries.items():
         distances = chi_square(histograms(counts, kind, n_patches), near)
         missed = known[distances.argmin(axis=1)] != trial.truth

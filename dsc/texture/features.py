@@ -285,6 +285,11 @@ def joined_counts(
     return counts
 
 
+def patches_per_picture(counts: NDArray[np.int64]) -> float:
+    """The mean over pictures of the patches in counts (picture, label, atom)."""
+    return float(counts.sum(axis=(1, 2)).mean())
+
+
 def histograms(
     counts: NDArray[np.int64], kind: str, n_patches: float | None = None
 ) -> NDArray[np.float64]:
@@ -311,7 +316,7 @@ def histograms(
     classes, atoms = counts.sum(axis=2) / totals, counts.reshape(len(counts), -1) / totals
     if kind != "both":
         return np.asarray(classes if kind == "classes" else atoms)
-    n = float(totals.mean()) if n_patches is None else n_patches
+    n = patches_per_picture(counts) if n_patches is None else n_patches
     weight = n / (n + atoms.shape[1])
     return np.asarray(np.hstack([classes, weight * atoms]) / (1 + weight))
 

@@ -9,9 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    MaxNLocator,
-)
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from dsc.report.plots import (
