@@ -1,15 +1,18 @@
-"""Histograms of classes, of atoms, or both: which tells unseen training pictures apart better.
+"""Which weight of atoms beside classes in a histogram tells unseen training pictures apart best.
 
 Nothing but training pictures is used: the dictionaries are learned from half of them, and the other
-half is classified, as it is and turned by a spline.
+half is classified, as it is and turned by a spline. The best weight is the one with the fewest
+wrong pictures in all columns of such pictures together: upright, turned, and turned with a part of
+the patches, as strides of 2 and 4 leave.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,8 +25,8 @@ from dsc.engine import Engine, open_engine
 from dsc.experiments.data import SPLINE_ORDER, check_paper
 from dsc.experiments.draw import line_plot
 from dsc.experiments.result import Experiment, Finding, Options, Result
-from dsc.patches import open_pictures
-from dsc.texture.config import HISTOGRAMS, TextureConfig
+from dsc.patches import Picture, open_pictures
+from dsc.texture.config import TextureConfig
 from dsc.texture.features import (
     count_labels,
     histograms,
@@ -40,9 +43,26 @@ from dsc.texture.synthetic import write_suite
 SUITE = "Outex_tl84"
 ANGLES = (20.0, 50.0, 80.0)  # degrees
 REPEATS = 30  # draws of a few neighbours
-THINNED = 16  # of so many patches one is kept, for small pictures
+THINNED = (4, 16)  # of so many patches one is kept
+
+CLASSES, ATOMS, DEFAULT = "0: classes", "∞: atoms", "n / (n + b)"
+WEIGHTS = {  # (a, c): a n / (n + c b), of n patches a training picture and b atoms of all classes
+    CLASSES: (0, 0),
+    "1/4": (1 / 4, 0),
+    "1/2": (1 / 2, 0),
+    "1": (1, 0),
+    "2": (2, 0),
+    ATOMS: (math.inf, 0),
+    "n / (n + b/4)": (1, 1 / 4),
+    DEFAULT: (1, 1),
+    "n / (n + 4 b)": (1, 4),
+    "2 n / (n + b/4)": (2, 1 / 4),
+    "2 n / (n + b)": (2, 1),
+    "2 n / (n + 4 b)": (2, 4),
+}
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -59,64 +79,76 @@ FULL = Size(TextureConfig(patches_per_image=2000), None, 2, (2, 5))
 SMALL = TextureConfig(n_atoms=4, diameter=7, patches_per_image=200, stride=3, n_iterations=3)
 QUICK = Size(SMALL, 4, 1, (1, 3))
 
-Wrong = dict[str, int]
+UPRIGHT, TURNED = "upright", "turned"
+COLUMNS = {TURNED: 1} | {f"turned, 1 of {n} patches": n for n in THINNED}
+SPARSE = list(COLUMNS)[-1]
+Wrong = Counter[str]
 Errors = dict[str, list[float]]
 
 
 def run(options: Options) -> Result:
     """Learn from each half for every seed, and count the wrong pictures of the other half."""
     size = QUICK if options.quick else FULL
-    wrong: dict[str, Wrong] = {kind: Counter() for kind in HISTOGRAMS}
-    errors: dict[str, Errors] = {kind: defaultdict(list) for kind in HISTOGRAMS}
+    wrong: dict[str, Wrong] = {name: Counter() for name in WEIGHTS}
+    errors: dict[str, Errors] = {name: defaultdict(list) for name in WEIGHTS}
     with _textures(options.data, size.n_classes) as (label, data), open_engine() as engine:
         for seed in range(size.n_seeds):
             for half in (0, 1):
                 trial = _trial(data, half, replace(size.config, seed=seed), engine)
-                for kind in HISTOGRAMS:
-                    _judge(trial, kind, size.neighbours, wrong[kind], errors[kind])
+                _judge(trial, size.neighbours, wrong, errors)
     n_pictures = size.n_seeds * len(data)
     means = {
-        kind: {name: float(np.mean(values)) for name, values in found.items()}
-        for kind, found in errors.items()
+        name: {few: float(np.mean(values)) for few, values in found.items()}
+        for name, found in errors.items()
     }
-    columns = {"turned": len(ANGLES), "upright": 1, "thinned": len(ANGLES)}
+    columns = {UPRIGHT: n_pictures} | dict.fromkeys(COLUMNS, len(ANGLES) * n_pictures)
     return Result(
         name=EXPERIMENT.name,
         title=EXPERIMENT.title,
         data=label,
         quick=options.quick,
         header=(
-            "histogram",
-            *(f"{name}, wrong of {n * n_pictures:,}" for name, n in columns.items()),
+            "weight of atoms",
+            *(f"{column}, wrong of {n:,}" for column, n in columns.items()),
+            f"together, wrong of {sum(columns.values()):,}",
             *(f"turned, {n} neighbours a class" for n in size.neighbours),
         ),
         rows=tuple(
             (
-                kind,
-                *(str(wrong[kind][name]) for name in columns),
-                *(f"{means[kind][str(n)]:.4f}" for n in size.neighbours),
+                name,
+                *(str(wrong[name][column]) for column in columns),
+                str(wrong[name].total()),
+                *(f"{means[name][str(n)]:.4f}" for n in size.neighbours),
             )
-            for kind in HISTOGRAMS
+            for name in WEIGHTS
         ),
         drawings={
-            "neighbours": line_plot(
+            "patches": line_plot(
                 {
-                    kind: ([int(n) for n in found], list(found.values()))
-                    for kind, found in means.items()
+                    name: (list(COLUMNS.values()), [wrong[name][c] for c in COLUMNS])
+                    for name in WEIGHTS
                 },
-                "error on turned pictures that were not learned from",
-                xlabel="neighbours of a class",
-                ylabel="share of wrong pictures",
+                "turned pictures that were not learned from, with a part of their patches",
+                xlabel="of so many patches one is kept",
+                ylabel=f"wrong of {columns[TURNED]:,}",
+                xscale="log",
+                yscale="log",
             )
         },
-        numbers={"wrong": {kind: dict(found) for kind, found in wrong.items()}, "error": means},
+        numbers={
+            "wrong": {name: dict(found) for name, found in wrong.items()},
+            "together": {name: found.total() for name, found in wrong.items()},
+            "best": _best(wrong),
+            "error": means,
+        },
         findings=_findings(means, wrong, size),
         notes=(
-            "One half of the training pictures, learned from, is the neighbours of the other; both "
-            f"in turn, number of seeds: {size.n_seeds}. Turned: the middle of a picture, by "
-            f"{', '.join(f'{angle:g}°' for angle in ANGLES)}, by a spline. Thinned: the same with "
-            f"1 of {THINNED} patches, of the neighbours too. Errors with some neighbours are means "
-            f"of {REPEATS} draws.",
+            "n: patches of a training picture; b: atoms of all classes. One half of the training "
+            "pictures, learned from, is the neighbours of the other; both in turn, number of "
+            f"seeds: {size.n_seeds}. Turned: the middle of a picture, by "
+            f"{', '.join(f'{angle:g}°' for angle in ANGLES)}, by a spline; with a part of the "
+            "patches, of the neighbours too. Errors with some neighbours are means of "
+            f"{REPEATS} draws.",
         ),
     )
 
@@ -127,7 +159,8 @@ class _Trial:
 
     model: TextureModel
     truth: Integers
-    queries: dict[str, Integers]
+    upright: Integers
+    turned: tuple[Integers, ...]
 
 
 def _trial(data: Labelled, half: int, config: TextureConfig, engine: Engine) -> _Trial:
@@ -135,15 +168,19 @@ def _trial(data: Labelled, half: int, config: TextureConfig, engine: Engine) -> 
     learned, unseen = places[places % 2 == half], places[places % 2 != half]
     model = fit_texture(_some(data, learned), config, scheduler=engine)
     held = _some(data, unseen)
+
+    def counted(pictures: Sequence[Picture]) -> Integers:
+        features = count_labels(pictures, model.labeller, engine)
+        return joined_counts(features, [p.name for p in pictures], len(model.atoms))
+
     greys = [picture.whole() for picture in held.pictures]
-    pictures = {"upright": list(held.pictures)}
-    for angle in ANGLES:
-        pictures[f"{angle:g}"] = open_pictures([turned_middle(grey, angle) for grey in greys])
-    queries = {}
-    for name, some in pictures.items():
-        features = count_labels(some, model.labeller, engine)
-        queries[name] = joined_counts(features, [p.name for p in some], len(model.atoms))
-    return _Trial(model, label_places(held, model.label_names), queries)
+    turned = (open_pictures([turned_middle(grey, angle) for grey in greys]) for angle in ANGLES)
+    return _Trial(
+        model,
+        label_places(held, model.label_names),
+        counted(held.pictures),
+        tuple(counted(pictures) for pictures in turned),
+    )
 
 
 def _some(data: Labelled, places: Integers) -> Labelled:
@@ -169,36 +206,60 @@ def turned_middle(grey: NDArray[np.floating], angle: float) -> NDArray[np.float3
 
 
 def _judge(
-    trial: _Trial, kind: str, neighbours: tuple[int, ...], wrong: Wrong, errors: Errors
+    trial: _Trial, neighbours: tuple[int, ...], wrong: dict[str, Wrong], errors: dict[str, Errors]
 ) -> None:
-    """Add the errors of one trial with one kind of histogram."""
-    model, rng = trial.model, np.random.default_rng(0)
-    known = model.image_label
-    thin = _thin(model.image_count)
-    near, few = histograms(model.image_count, kind), histograms(thin, kind)
-    n_patches, n_thin = patches_per_picture(model.image_count), patches_per_picture(thin)
-    for name, counts in trial.queries.items():
-        distances = chi_square(histograms(counts, kind, n_patches), near)
-        missed = known[distances.argmin(axis=1)] != trial.truth
-        wrong["upright" if name == "upright" else "turned"] += int(missed.sum())
-        if name == "upright":
-            continue
-        thinned = chi_square(histograms(_thin(counts), kind, n_thin), few)
-        wrong["thinned"] += int((known[thinned.argmin(axis=1)] != trial.truth).sum())
-        for n in neighbours:
-            for _ in range(REPEATS):
-                some = np.concatenate(
-                    [rng.permutation(np.flatnonzero(known == k))[:n] for k in np.unique(known)]
-                )
-                found = known[some][distances[:, some].argmin(axis=1)]
-                errors[str(n)].append(float((found != trial.truth).mean()))
+    """Add the errors of one trial with every weight."""
+    known = trial.model.image_label
+    for column, counts, near in _comparisons(trial):
+        for name, distances in weighed_distances(counts, near).items():
+            wrong[name][column] += int((known[distances.argmin(axis=1)] != trial.truth).sum())
+            if column == TURNED:
+                for n in neighbours:
+                    errors[name][str(n)] += _few(distances, known, trial.truth, n)
 
 
-def _thin(counts: Integers) -> Integers:
+def _comparisons(trial: _Trial) -> Iterator[tuple[str, Integers, Integers]]:
+    """The column, the counts of pictures, and those of their neighbours."""
+    near = trial.model.image_count
+    yield UPRIGHT, trial.upright, near
+    for counts in trial.turned:
+        for column, part in COLUMNS.items():
+            yield column, _thin(counts, part), _thin(near, part)
+
+
+def weighed_distances(counts: Integers, known: Integers) -> dict[str, Floats]:
+    """(picture, known picture) χ² with every weight w of atoms.
+
+    That of classes plus w times that of atoms: up to a factor the χ² of the joined histograms.
+    """
+    classes, atoms = (
+        chi_square(histograms(counts, kind), histograms(known, kind))
+        for kind in ("classes", "atoms")
+    )
+    n, b = patches_per_picture(known), known[0].size
+    weights = {name: a * n / (n + c * b) for name, (a, c) in WEIGHTS.items()}
+    return {name: atoms if w == math.inf else classes + w * atoms for name, w in weights.items()}
+
+
+def _few(distances: Floats, known: Integers, truth: Integers, n: int) -> list[float]:
+    """The errors with n neighbours of each class, drawn anew every time."""
+    rng = np.random.default_rng(n)
+    errors = []
+    for _ in range(REPEATS):
+        some = np.concatenate(
+            [rng.permutation(np.flatnonzero(known == k))[:n] for k in np.unique(known)]
+        )
+        errors.append(float((known[some][distances[:, some].argmin(axis=1)] != truth).mean()))
+    return errors
+
+
+def _thin(counts: Integers, part: int) -> Integers:
     """What is counted in a random part of the patches; at least one."""
-    part = np.random.default_rng(1).binomial(counts, 1 / THINNED)
-    part[part.sum(axis=(1, 2)) == 0, 0, 0] = 1
-    return part
+    if part == 1:
+        return counts
+    thin = np.random.default_rng(1).binomial(counts, 1 / part)
+    thin[thin.sum(axis=(1, 2)) == 0, 0, 0] = 1
+    return thin
 
 
 @contextmanager
@@ -219,28 +280,31 @@ def _textures(choice: str, n_classes: int | None) -> Iterator[tuple[str, Labelle
         yield f"synthetic, {len(data)} training pictures of 4 classes", data
 
 
+def _best(wrong: dict[str, Wrong]) -> str:
+    """The weight with the fewest wrong pictures in all columns together."""
+    return min(wrong, key=lambda name: wrong[name].total())
+
+
 def _findings(
     means: dict[str, dict[str, float]], wrong: dict[str, Wrong], size: Size
 ) -> tuple[Finding, ...]:
     few = str(min(size.neighbours))
-    both, classes, atoms = (wrong[kind] for kind in ("both", "classes", "atoms"))
+    best, (default, classes, atoms) = _best(wrong), (wrong[k] for k in (DEFAULT, CLASSES, ATOMS))
     return (
         Finding(
-            "with all patches and half of the training pictures, classes and atoms together tell "
-            "turned pictures apart better than classes alone",
-            f"{both['turned']} are wrong against {classes['turned']}, upright {both['upright']} "
-            f"against {classes['upright']}; with atoms alone {atoms['turned']} and "
-            f"{atoms['upright']}",
-            both["turned"] < classes["turned"],
+            f"of these weights of atoms the default, {DEFAULT}, has the fewest wrong pictures",
+            f"{default.total()} are wrong; with {best}, the best, {wrong[best].total()}; with "
+            f"classes alone {classes.total()}, with atoms alone {atoms.total()}",
+            default.total() == wrong[best].total(),
             by="dsc",
         ),
         Finding(
-            f"atoms alone need many patches and many neighbours: with 1 of {THINNED} patches, and "
-            f"with {few} of each class, they are worse than classes",
-            f"{atoms['thinned']} are wrong against {classes['thinned']} (both: "
-            f"{both['thinned']}), and the error is {means['atoms'][few]:.4f} against "
-            f"{means['classes'][few]:.4f} (both: {means['both'][few]:.4f})",
-            atoms["thinned"] > classes["thinned"] and means["atoms"][few] > means["classes"][few],
+            f"atoms alone need many patches and many neighbours: {SPARSE}, and with {few} of each "
+            "class, they are worse than classes",
+            f"{atoms[SPARSE]} are wrong against {classes[SPARSE]} (both: {default[SPARSE]}), and "
+            f"the error is {means[ATOMS][few]:.4f} against {means[CLASSES][few]:.4f} (both: "
+            f"{means[DEFAULT][few]:.4f})",
+            atoms[SPARSE] > classes[SPARSE] and means[ATOMS][few] > means[CLASSES][few],
             by="dsc",
         ),
     )
@@ -248,7 +312,7 @@ def _findings(
 
 EXPERIMENT = Experiment(
     name="texture-bins",
-    title="Histograms of classes, of atoms, or both",
+    title="Histograms of classes, of atoms, or both, and their weights",
     paper="histograms of classes; others are not looked at",
     ours="of 960 training pictures not learned from, 4 are wrong with both, 10 with classes, 5 "
     "with atoms; turned, of 2,880, 27, 28 and 22; turned with 1 of 16 patches 50, 61 and 164; "

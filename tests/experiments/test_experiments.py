@@ -12,7 +12,17 @@ from dsc import DscError
 from dsc.console import Program
 from dsc.experiments import EXPERIMENTS, Options, run_experiment, write_result, write_summary
 from dsc.experiments.command import experiment
-from dsc.experiments.texture_bins import turned_middle
+from dsc.experiments.texture_bins import (
+    ATOMS,
+    CLASSES,
+    COLUMNS,
+    DEFAULT,
+    WEIGHTS,
+    turned_middle,
+    weighed_distances,
+)
+from dsc.texture.features import histograms, patches_per_picture
+from dsc.texture.neighbours import chi_square
 
 DATA = dict.fromkeys(EXPERIMENTS, "cc0") | {"toy": "auto", "net": "synthetic"}
 
@@ -102,15 +112,31 @@ def test_toy__recovers_the_template(results):
     assert rotational < min(errors.values()) / 5
 
 
-def test_texture_bins__judges_all_histograms_by_the_same_pictures(results):
+def test_texture_bins__judges_all_weights_by_the_same_pictures(results):
     numbers = results("texture-bins").numbers
-    assert set(numbers["wrong"]) == set(numbers["error"]) == {"both", "classes", "atoms"}
-    for wrong in numbers["wrong"].values():
-        assert set(wrong) == {"turned", "upright", "thinned"}
+    assert set(numbers["wrong"]) == set(numbers["error"]) == set(WEIGHTS)
+    for name, wrong in numbers["wrong"].items():
+        assert set(wrong) == {"upright", *COLUMNS}
         assert wrong["upright"] <= 12  # chance would be three quarters of 48
-        assert max(wrong["turned"], wrong["thinned"]) <= 36  # of 144
+        assert max(wrong[column] for column in COLUMNS) <= 36  # of 144
+        assert numbers["together"][name] == sum(wrong.values())
+    assert numbers["together"][numbers["best"]] == min(numbers["together"].values())
     for error in numbers["error"].values():
         assert 1 > error["1"] > error["3"] > 0  # more neighbours help
+
+
+def test_texture_bins__weighs_as_the_histograms_do():
+    rng = np.random.default_rng(0)
+    some, known = rng.poisson(3, (5, 3, 4)), rng.poisson(3, (7, 3, 4))
+    distances = weighed_distances(some, known)
+    n = patches_per_picture(known)
+    for name, kind, weight in (
+        (CLASSES, "classes", 0),
+        (ATOMS, "atoms", 0),
+        (DEFAULT, "both", n / (n + 12)),
+    ):
+        joined = chi_square(histograms(some, kind, n), histograms(known, kind, n))
+        np.testing.assert_allclose(distances[name], (1 + weight) * joined, rtol=1e-12)
 
 
 def test_texture_bins__turned_middle_by_a_right_angle_is_exact():
