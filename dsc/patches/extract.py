@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis, make_basis
 from dsc.counter import choose, uniform_bits
-from dsc.errors import DscError
+from dsc.errors import DscError, raise_listed
 from dsc.patches.album import make_runs, write_album
 from dsc.patches.cache import DECODED
 from dsc.patches.config import PatchConfig
 from dsc.patches.materialize import materialize_span
-from dsc.patches.pictures import Inputs, Picture, picture_problem, raise_problems, scan_inputs
+from dsc.patches.pictures import Inputs, Picture, picture_problem, scan_inputs
 from dsc.patches.scan import Indices, Scan, scan
 from dsc.patches.stored import StoredPatches, of_store
 from dsc.store import Store, basis_sizes, basis_variables, check_free, create
@@ -85,7 +85,7 @@ def _look(inputs: Inputs, config: PatchConfig) -> tuple[list[Picture], list[Scan
             problems.append(picture_problem(picture, error))
     if config.per_class is not None and any(picture.label is None for picture in pictures):
         problems.append("per_class: found pictures without a class, need one folder per class")
-    raise_problems(problems)
+    raise_listed("pictures", problems)
     return pictures, scans
 
 

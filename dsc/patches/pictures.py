@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.errors import DscError
+from dsc.errors import DscError, raise_listed
 from dsc.patches.cache import CACHE, DECODED
 from dsc.patches.convert import to_grey
 from dsc.patches.formats import NUMPY, decode, probe, probe_array, take_plane
@@ -108,10 +108,10 @@ def open_pictures(inputs: Input | Iterable[Input]) -> list[Picture]:
 
     Returns
     -------
-    The pictures. All that cannot be used is named in one error.
+    The pictures. All that cannot be used is named in one error, of very many the first hundred.
     """
     pictures, problems = scan_inputs(inputs)
-    raise_problems(problems)
+    raise_listed("pictures", problems)
     return pictures
 
 
@@ -130,13 +130,6 @@ def scan_inputs(inputs: Inputs) -> tuple[list[Picture], list[str]]:
         except Exception as error:  # whatever a decoder raises is the file's fault
             problems.append(_problem(name, error))
     return pictures, problems
-
-
-def raise_problems(problems: list[str]) -> None:
-    """One error for all that is wrong."""
-    if problems:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise DscError(f"pictures: {count}\n" + "\n".join(f"  {line}" for line in problems))
 
 
 def picture_problem(picture: Picture, error: Exception) -> str:

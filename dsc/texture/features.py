@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dsc.engine import Engine, part_tasks
 from dsc.engine.plan import readable
-from dsc.errors import DscError
+from dsc.errors import DscError, raise_listed
 from dsc.files import append_records, each_record, read_records
 from dsc.patches import Picture
 from dsc.patches.formats import NUMPY
@@ -25,7 +25,6 @@ from dsc.texture.labelling import NONE, Labeller
 
 TASKS = 12  # per thread, in a round: after each the log is written
 TASK_PATCHES = 8192  # in a task, at least
-MOST_LISTED = 20  # pictures named in an error
 
 Counts = NDArray[np.int64]
 Progress = Callable[[dict[str, Any]], None]
@@ -253,15 +252,6 @@ def is_flat(picture: Picture) -> bool:
 
 def _flat(name: str) -> str:
     return f"{name}: found nothing but constant patches, need a picture with some texture"
-
-
-def raise_listed(what: str, problems: list[str]) -> None:
-    """One error for all problems; of very many, the first ones and how many more."""
-    if problems:
-        more = len(problems) - MOST_LISTED
-        lines = problems[:MOST_LISTED] + [f"and {more} more"] * (more > 0)
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise DscError(f"{what}: {count}\n" + "\n".join(f"  {line}" for line in lines))
 
 
 def pruned_share(features: Sequence[Feature], labeller: Labeller) -> float | None:

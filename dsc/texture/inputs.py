@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.errors import DscError
+from dsc.errors import DscError, raise_listed
 from dsc.patches import Picture, open_pictures
 from dsc.patches.formats import SUFFIXES, probe_array, take_plane
 from dsc.patches.inputs import is_zarr
-from dsc.patches.pictures import raise_problems
 from dsc.texture.suite import Sample, is_suite, read_suite
 
 
@@ -150,9 +149,10 @@ def _check_folders(root: Path) -> None:
     folders = [sub for sub in sorted(root.iterdir()) if sub.is_dir() and sub.name[0] != "."]
     empty = [sub.name for sub in folders if not is_zarr(sub) and not any(_pictures_of(sub))]
     if len(empty) < len(folders):
-        raise_problems(
-            [f"class {name}: found no pictures in its folder, need at least one" for name in empty]
+        problems = (
+            f"class {name}: found no pictures in its folder, need at least one" for name in empty
         )
+        raise_listed("pictures", list(problems))
 
 
 def _pictures_of(folder: Path) -> Iterator[Path]:
@@ -182,7 +182,7 @@ def _open_each(paths: Sequence[Any]) -> list[Picture]:
             pictures.append(replace(found[0], label=None))
         else:
             problems.append(f"{path}: found {len(found)} pictures, need one")
-    raise_problems(problems)
+    raise_listed("pictures", problems)
     return pictures
 
 

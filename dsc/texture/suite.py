@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TypeVar
 
-from dsc.errors import DscError, unknown_choice
+from dsc.errors import DscError, raise_listed, unknown_choice
 from dsc.patches.formats import SUFFIXES
 
 _IMAGES = "images"
@@ -110,9 +110,7 @@ def read_suite(
     wanted = (classes,) if isinstance(classes, str) else tuple(classes)
     problems: list[str] = []
     suite = _read(root, problem, wanted, problems)
-    if problems:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise DscError(f"{root}: {count}\n" + "\n".join(f"  {line}" for line in problems))
+    raise_listed(str(root), problems)
     return suite
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from dsc.basis import make_basis
 from dsc.engine import Engine, open_engine
-from dsc.errors import DscError
+from dsc.errors import DscError, raise_listed
 from dsc.learning.loop import PatchSource, Problem, State, learn_problems, plan_problems
 from dsc.model.learn import make_problem, start_atoms
 from dsc.patches import StoredPatches
@@ -32,7 +32,6 @@ from dsc.texture.features import (
     histograms,
     joined_counts,
     pruned_share,
-    raise_listed,
 )
 from dsc.texture.fit import extract_classes, label_bytes
 from dsc.texture.inputs import Labelled, label_places
