@@ -28,10 +28,10 @@ from dsc.experiments.result import Experiment, Finding, Options, Result
 from dsc.patches import Picture, open_pictures
 from dsc.texture.config import TextureConfig
 from dsc.texture.features import (
+    ATOM_WEIGHT,
     count_labels,
     histograms,
     joined_counts,
-    patches_per_picture,
 )
 from dsc.texture.fit import fit_texture
 from dsc.texture.inputs import Labelled, label_places, read_inputs
@@ -45,16 +45,16 @@ ANGLES = (20.0, 50.0, 80.0)  # degrees
 REPEATS = 30  # draws of a few neighbours
 THINNED = (4, 16)  # of so many patches one is kept
 
-CLASSES, ATOMS, DEFAULT = "0: classes", "∞: atoms", "n / (n + b)"
+CLASSES, ATOMS, DEFAULT = "0: classes", "∞: atoms", "1/4"
 WEIGHTS = {  # (a, c): a n / (n + c b), of n patches a training picture and b atoms of all classes
     CLASSES: (0, 0),
-    "1/4": (1 / 4, 0),
+    DEFAULT: (ATOM_WEIGHT, 0),
     "1/2": (1 / 2, 0),
     "1": (1, 0),
     "2": (2, 0),
     ATOMS: (math.inf, 0),
     "n / (n + b/4)": (1, 1 / 4),
-    DEFAULT: (1, 1),
+    "n / (n + b)": (1, 1),
     "n / (n + 4 b)": (1, 4),
     "2 n / (n + b/4)": (2, 1 / 4),
     "2 n / (n + b)": (2, 1),
@@ -236,7 +236,7 @@ def weighed_distances(counts: Integers, known: Integers) -> dict[str, Floats]:
         chi_square(histograms(counts, kind), histograms(known, kind))
         for kind in ("classes", "atoms")
     )
-    n, b = patches_per_picture(known), known[0].size
+    n, b = known.sum(axis=(1, 2)).mean(), known[0].size
     weights = {name: a * n / (n + c * b) for name, (a, c) in WEIGHTS.items()}
     return {name: atoms if w == math.inf else classes + w * atoms for name, w in weights.items()}
 

@@ -25,6 +25,9 @@ from dsc.texture.labelling import NONE, Labeller
 
 TASKS = 12  # per thread, in a round: after each the log is written
 TASK_PATCHES = 8192  # in a task, at least
+ATOM_WEIGHT = (
+    1 / 4
+)  # beside classes, in histograms of both: the best in `dsc experiment texture-bins`
 
 Counts = NDArray[np.int64]
 Progress = Callable[[dict[str, Any]], None]
@@ -275,14 +278,7 @@ def joined_counts(
     return counts
 
 
-def patches_per_picture(counts: NDArray[np.int64]) -> float:
-    """The mean over pictures of the patches in counts (picture, label, atom)."""
-    return float(counts.sum(axis=(1, 2)).mean())
-
-
-def histograms(
-    counts: NDArray[np.int64], kind: str, n_patches: float | None = None
-) -> NDArray[np.float64]:
+def histograms(counts: NDArray[np.int64], kind: str) -> NDArray[np.float64]:
     """(picture, bin) of counts (picture, label, atom), each row summing to one.
 
     Parameters
@@ -290,25 +286,19 @@ def histograms(
     counts
         Labelled patches, at least one in every picture.
     kind
-        What a bin is: one of "classes", "atoms", or "both", first the classes, then the atoms. The
-        atoms, b of them in all classes, have n / (n + b) of the weight of the classes, n being the
-        patches of a picture: with few of them, so many bins are mostly noise.
-    n_patches
-        n, for "both": that of the training pictures, so that all have the same weights. By default
-        the mean of these.
+        What a bin is: one of "classes", "atoms", or "both", first the classes, then the atoms, all
+        of them together with `ATOM_WEIGHT` of the weight of the classes.
 
     Examples
     --------
-    >>> histograms(np.array([[[1, 1], [2, 0]]]), "both").round(3)
-    array([[0.333, 0.333, 0.083, 0.083, 0.167, 0.   ]])
+    >>> histograms(np.array([[[1, 1], [2, 0]]]), "both")
+    array([[0.4 , 0.4 , 0.05, 0.05, 0.1 , 0.  ]])
     """
     totals = counts.sum(axis=(1, 2))[:, None]
     classes, atoms = counts.sum(axis=2) / totals, counts.reshape(len(counts), -1) / totals
-    if kind != "both":
-        return np.asarray(classes if kind == "classes" else atoms)
-    n = patches_per_picture(counts) if n_patches is None else n_patches
-    weight = n / (n + atoms.shape[1])
-    return np.asarray(np.hstack([classes, weight * atoms]) / (1 + weight))
+    if kind == "both":
+        return np.hstack([classes, ATOM_WEIGHT * atoms]) / (1 + ATOM_WEIGHT)
+    return np.asarray(classes if kind == "classes" else atoms)
 
 
 def picture_hash(picture: Picture) -> str:

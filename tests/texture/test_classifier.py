@@ -217,12 +217,10 @@ def test_transform__a_class_has_what_its_atoms_have(fitted, train, test):
     by_class = make(histogram="classes").fit(*train)
     assert by_class.model_.sha256 == fitted.model_.sha256
     both = fitted.transform(test[0])
-    n = 14**2  # patches of a picture
-    weight = n / (n + 8)
-    atoms = both[:, 4:].reshape(16, 4, 2) / weight
+    atoms = 4 * both[:, 4:].reshape(16, 4, 2)
     np.testing.assert_allclose(both[:, :4], atoms.sum(2), rtol=1e-12)
     classes = by_class.transform(test[0])
-    np.testing.assert_allclose(classes, (1 + weight) * both[:, :4], rtol=1e-12)
+    np.testing.assert_allclose(classes, 1.25 * both[:, :4], rtol=1e-12)
     distances = chi_square(classes, by_class.model_.histograms)
     np.testing.assert_allclose(by_class.distances(test[0]).min(1), distances.min(1), rtol=1e-12)
 
