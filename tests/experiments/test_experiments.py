@@ -17,9 +17,9 @@ from dsc.experiments.texture_bins import (
     CLASSES,
     COLUMNS,
     DEFAULT,
-    WEIGHTS,
+    HISTOGRAMS,
+    all_distances,
     turned_middle,
-    weighed_distances,
 )
 from dsc.texture.features import histograms
 from dsc.texture.neighbours import chi_square
@@ -112,9 +112,9 @@ def test_toy__recovers_the_template(results):
     assert rotational < min(errors.values()) / 5
 
 
-def test_texture_bins__judges_all_weights_by_the_same_pictures(results):
+def test_texture_bins__judges_all_histograms_by_the_same_pictures(results):
     numbers = results("texture-bins").numbers
-    assert set(numbers["wrong"]) == set(numbers["error"]) == set(WEIGHTS)
+    assert set(numbers["wrong"]) == set(numbers["error"]) == set(HISTOGRAMS)
     for name, wrong in numbers["wrong"].items():
         assert set(wrong) == {"upright", *COLUMNS}
         assert wrong["upright"] <= 12  # chance would be three quarters of 48
@@ -125,10 +125,10 @@ def test_texture_bins__judges_all_weights_by_the_same_pictures(results):
         assert 1 > error["1"] > error["3"] > 0  # more neighbours help
 
 
-def test_texture_bins__weighs_as_the_histograms_do():
+def test_texture_bins__compares_what_the_classifier_uses():
     rng = np.random.default_rng(0)
     some, known = rng.poisson(3, (5, 3, 4)), rng.poisson(3, (7, 3, 4))
-    distances = weighed_distances(some, known)
+    distances = all_distances(some, known)
     for name, kind, weight in (
         (CLASSES, "classes", 0),
         (ATOMS, "atoms", 0),
