@@ -129,12 +129,13 @@ def test_texture_bins__compares_what_the_classifier_uses():
     rng = np.random.default_rng(0)
     some, known = rng.poisson(3, (5, 3, 4)), rng.poisson(3, (7, 3, 4))
     distances = all_distances(some, known)
+    n = known.sum() / 7
     for name, kind, weight in (
         (CLASSES, "classes", 0),
-        (ATOMS, "atoms", 0),
-        (DEFAULT, "both", 1 / 4),
+        (f"{ATOMS}, squares", "atoms", 0),
+        (DEFAULT, "both", 2 * n / (n + 12 / 4)),
     ):
-        joined = chi_square(histograms(some, kind), histograms(known, kind))
+        joined = chi_square(histograms(some, kind, n), histograms(known, kind))
         np.testing.assert_allclose(distances[name], (1 + weight) * joined, rtol=1e-12)
 
 

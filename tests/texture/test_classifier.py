@@ -213,14 +213,17 @@ def test_transform__rows_are_shares(train, test, histogram, n_bins):
     np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-12)
 
 
-def test_transform__a_class_has_what_its_atoms_have(fitted, train, test):
-    by_class = make(histogram="classes").fit(*train)
+def test_transform__kinds_of_histograms_are_of_the_same_labels(fitted, train, test):
+    by_class, by_atom = (make(histogram=kind).fit(*train) for kind in ("classes", "atoms"))
     assert by_class.model_.sha256 == fitted.model_.sha256
-    both = fitted.transform(test[0])
-    atoms = 4 * both[:, 4:].reshape(16, 4, 2)
-    np.testing.assert_allclose(both[:, :4], atoms.sum(2), rtol=1e-12)
-    classes = by_class.transform(test[0])
-    np.testing.assert_allclose(classes, 1.25 * both[:, :4], rtol=1e-12)
+    both, classes, atoms = (made.transform(test[0]) for made in (fitted, by_class, by_atom))
+    n = 14**2  # patches of a picture
+    weight = 2 * n / (n + 8 / 4)
+    np.testing.assert_allclose((1 + weight) * both[:, 4:], weight * atoms, rtol=1e-12)
+    squares = classes**2 / (classes**2).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose((1 + weight) * both[:, :4], squares, rtol=1e-12)
+    roots = np.sqrt(atoms).reshape(16, 4, 2)  # a class has what its atoms have
+    np.testing.assert_allclose(classes, roots.sum(2) / roots.sum((1, 2))[:, None], rtol=1e-12)
     distances = chi_square(classes, by_class.model_.histograms)
     np.testing.assert_allclose(by_class.distances(test[0]).min(1), distances.min(1), rtol=1e-12)
 
@@ -288,7 +291,7 @@ def test_predict__sixteen_bits_are_eight_bits(fitted, test):
 
 
 def test_label_map__one_class_for_every_pixel_that_a_patch_is_around(train, test):
-    model = make(stride=1).fit(*train)
+    model = make(stride=1, histogram="classes").fit(*train)
     picture = test[0][0][:40]
     labels = model.label_map(picture)
     assert labels.shape == picture.shape == (40, 48)
@@ -298,8 +301,7 @@ def test_label_map__one_class_for_every_pixel_that_a_patch_is_around(train, test
     np.testing.assert_array_equal(inside, expected)
     assert (labels == -1).sum() == labels.size - inside.size
     share = np.bincount(inside.ravel(), minlength=4) / inside.size
-    found = model.transform([picture])[0, :4]
-    np.testing.assert_allclose(share, found / found.sum())
+    np.testing.assert_allclose(share, model.transform([picture])[0])
 
 
 def test_label_map__with_a_stride_a_patch_stands_for_the_pixels_around(fitted, test):

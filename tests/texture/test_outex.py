@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 OPTIONS = {"n_atoms": 20, "diameter": 11, "n_iterations": 4, "patches_per_image": 300}
-COUNTED = [(6, "classes"), (3, "both")]  # stride, histogram: atoms need more patches than classes
+COUNTED = [(6, "classes"), (6, "both"), (3, "both")]  # stride, histogram
 N_TRAIN, N_TEST = 5, 3  # pictures of every class; at every angle
 SLICES = {
     "canvas002, carpet004, tile005": ("canvas002", "carpet004", "tile005"),
