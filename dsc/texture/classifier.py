@@ -121,7 +121,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """(image, bin) the histograms of pictures: shares of classes and atoms among patches."""
+        """(image, bin) the histograms of pictures, of classes and atoms among their patches."""
         model = self._fitted()
         pictures = read_inputs(X, part="test").pictures
         log = None

@@ -12,7 +12,7 @@ import click
 
 from dsc import console
 from dsc.errors import DscError
-from dsc.texture.config import HISTOGRAMS, METHODS, TextureConfig
+from dsc.texture.config import METHODS, TextureConfig
 from dsc.texture.inputs import Labelled, read_inputs
 from dsc.texture.progress import SweepProgress, TextureProgress
 from dsc.texture.suite import is_suite, read_suite
@@ -241,14 +241,7 @@ def grid_options(command: Command) -> Command:
 @click.option("--out", "-o", required=True, help="Folder to make.", metavar="SWEEP")
 @click.option("--resume", is_flag=True, help="Continue SWEEP: finished settings stay.")
 @grid_options
-@console.options_of(TextureConfig, skip=(*SWEPT, "histogram"))
-@click.option(
-    "--histogram",
-    type=click.Choice(HISTOGRAMS),
-    default="classes",
-    show_default=True,
-    help="Bins of a picture's histogram; where so many are held out, classes are best.",
-)
+@console.options_of(TextureConfig, skip=SWEPT)
 @click.option(
     "--held-out",
     default=0.88,

@@ -41,7 +41,7 @@ class TextureConfig(Options):
         "both",
         "Bins of a picture's histogram. classes: the class that codes a patch best, as in the "
         "paper; atoms: which of its atoms, which needs many patches and many training pictures; "
-        "both: of classes and atoms the squares of their shares.",
+        "both: squared shares of classes and of atoms.",
         HISTOGRAMS,
     )
     n_angles: int | None = option(

@@ -75,8 +75,7 @@ def run_sweep(
     data
         Training pictures with their classes.
     base
-        The options that all settings share. Where so many pictures are held out, histograms of
-        classes alone do best: `dsc texture sweep` takes these.
+        The options that all settings share.
     grid
         The settings; those of the paper by default.
     folder
