@@ -28,6 +28,7 @@ from dsc.experiments.result import Experiment, Finding, Options, Result
 from dsc.patches import Picture, open_pictures
 from dsc.texture.config import TextureConfig
 from dsc.texture.features import (
+    by_class_and_atom,
     count_labels,
     joined_counts,
     patches_per_picture,
@@ -45,14 +46,13 @@ ANGLES = (20.0, 50.0, 80.0)  # degrees
 REPEATS = 30  # draws of a few neighbours
 THINNED = (4, 16)  # of so many patches one is kept
 
-CLASSES, ATOMS, DEFAULT = "0: classes", "∞: atoms", "2 n / (n + b/4), squares"
 WEIGHTS = {  # (a, c): a n / (n + c b), of n patches a training picture and b atoms of all classes
-    CLASSES: (0, 0),
+    "0: classes": (0, 0),
     "1/4": (1 / 4, 0),
     "1/2": (1 / 2, 0),
     "1": (1, 0),
     "2": (2, 0),
-    ATOMS: (math.inf, 0),
+    "∞: atoms": (math.inf, 0),
     "n / (n + b/4)": (1, 1 / 4),
     "n / (n + b)": (1, 1),
     "n / (n + 4 b)": (1, 4),
@@ -62,6 +62,8 @@ WEIGHTS = {  # (a, c): a n / (n + c b), of n patches a training picture and b at
 }
 POWERS = {"": 1.0, ", square roots": 0.5, ", squares": 2.0}  # of the shares, which then sum to one
 HISTOGRAMS = [weight + power for power in POWERS for weight in WEIGHTS]
+CLASSES, ATOMS = "0: classes", "∞: atoms, squares"  # the classifier's
+DEFAULT = "2 n / (n + b/4), squares"
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -82,8 +84,8 @@ SMALL = TextureConfig(n_atoms=4, diameter=7, patches_per_image=200, stride=3, n_
 QUICK = Size(SMALL, 4, 1, (1, 3))
 
 UPRIGHT, TURNED = "upright", "turned"
-COLUMNS = {TURNED: 1} | {f"turned, 1 of {n} patches": n for n in THINNED}
-SPARSE = list(COLUMNS)[-1]
+PARTS = {TURNED: 1} | {f"turned, 1 of {n} patches": n for n in THINNED}
+SPARSE = list(PARTS)[-1]
 Wrong = Counter[str]
 Errors = dict[str, list[float]]
 
@@ -103,7 +105,7 @@ def run(options: Options) -> Result:
         name: {few: float(np.mean(values)) for few, values in found.items()}
         for name, found in errors.items()
     }
-    columns = {UPRIGHT: n_pictures} | dict.fromkeys(COLUMNS, len(ANGLES) * n_pictures)
+    columns = {UPRIGHT: n_pictures} | dict.fromkeys(PARTS, len(ANGLES) * n_pictures)
     return Result(
         name=EXPERIMENT.name,
         title=EXPERIMENT.title,
@@ -127,14 +129,13 @@ def run(options: Options) -> Result:
         drawings={
             "patches": line_plot(
                 {
-                    name: (list(COLUMNS.values()), [wrong[name][c] for c in COLUMNS])
+                    name: (list(PARTS.values()), [wrong[name][c] for c in PARTS])
                     for name in (CLASSES, DEFAULT, ATOMS)
                 },
                 "turned pictures that were not learned from, with a part of their patches",
                 xlabel="of so many patches one is kept",
                 ylabel=f"wrong of {columns[TURNED]:,}",
                 xscale="log",
-                yscale="log",
             )
         },
         numbers={
@@ -222,11 +223,11 @@ def _judge(
 
 def _comparisons(trial: _Trial) -> Iterator[tuple[str, Integers, Integers]]:
     """The column, the counts of pictures, and those of their neighbours."""
-    near = trial.model.image_count
+    near, rng = trial.model.image_count, np.random.default_rng(1)
     yield UPRIGHT, trial.upright, near
     for counts in trial.turned:
-        for column, part in COLUMNS.items():
-            yield column, _thin(counts, part), _thin(near, part)
+        for column, part in PARTS.items():
+            yield column, _thin(counts, part, rng), _thin(near, part, rng)
 
 
 def all_distances(counts: Integers, known: Integers) -> dict[str, Floats]:
@@ -240,17 +241,12 @@ def all_distances(counts: Integers, known: Integers) -> dict[str, Floats]:
     for suffix, power in POWERS.items():
         classes, atoms = (
             chi_square(shares(some, power), shares(near, power))
-            for some, near in zip(_bins(counts), _bins(known), strict=True)
+            for some, near in zip(*map(by_class_and_atom, (counts, known)), strict=True)
         )
         for name, (a, c) in WEIGHTS.items():
             weight = a * n / (n + c * b)
             found[name + suffix] = atoms if weight == math.inf else classes + weight * atoms
     return found
-
-
-def _bins(counts: Integers) -> tuple[Integers, Integers]:
-    """Counts by class, and by atom."""
-    return counts.sum(axis=2), counts.reshape(len(counts), -1)
 
 
 def _few(distances: Floats, known: Integers, truth: Integers, n: int) -> list[float]:
@@ -265,11 +261,11 @@ def _few(distances: Floats, known: Integers, truth: Integers, n: int) -> list[fl
     return errors
 
 
-def _thin(counts: Integers, part: int) -> Integers:
+def _thin(counts: Integers, part: int, rng: np.random.Generator) -> Integers:
     """What is counted in a random part of the patches; at least one."""
     if part == 1:
         return counts
-    thin = np.random.default_rng(1).binomial(counts, 1 / part)
+    thin = rng.binomial(counts, 1 / part)
     thin[thin.sum(axis=(1, 2)) == 0, 0, 0] = 1
     return thin
 

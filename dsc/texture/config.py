@@ -40,8 +40,9 @@ class TextureConfig(Options):
     histogram: str = option(
         "both",
         "Bins of a picture's histogram. classes: the class that codes a patch best, as in the "
-        "paper; atoms: which of its atoms, which needs many patches and many training pictures; "
-        "both: squared shares of classes and of atoms.",
+        "paper; atoms: which of its atoms, the shares squared, which needs many patches and many "
+        "training pictures; both: classes too with squared shares, atoms weighing more the more "
+        "patches a training picture has.",
         HISTOGRAMS,
     )
     n_angles: int | None = option(

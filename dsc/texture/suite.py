@@ -96,7 +96,7 @@ def read_suite(
     Returns
     -------
     The suite. A picture is found by its name without suffix: split files may say `.ras` where
-    the file is a `.bmp`. All that is wrong is named in one error.
+    the file is a `.bmp`. All that is wrong is listed in one error.
     """
     root = Path(path).expanduser().absolute()
     known = _problem_names(root)

@@ -15,9 +15,9 @@ from dsc.experiments.command import experiment
 from dsc.experiments.texture_bins import (
     ATOMS,
     CLASSES,
-    COLUMNS,
     DEFAULT,
     HISTOGRAMS,
+    PARTS,
     all_distances,
     turned_middle,
 )
@@ -116,9 +116,9 @@ def test_texture_bins__judges_all_histograms_by_the_same_pictures(results):
     numbers = results("texture-bins").numbers
     assert set(numbers["wrong"]) == set(numbers["error"]) == set(HISTOGRAMS)
     for name, wrong in numbers["wrong"].items():
-        assert set(wrong) == {"upright", *COLUMNS}
+        assert set(wrong) == {"upright", *PARTS}
         assert wrong["upright"] <= 12  # chance would be three quarters of 48
-        assert max(wrong[column] for column in COLUMNS) <= 36  # of 144
+        assert max(wrong[column] for column in PARTS) <= 36  # of 144
         assert numbers["together"][name] == sum(wrong.values())
     assert numbers["together"][numbers["best"]] == min(numbers["together"].values())
     for error in numbers["error"].values():
@@ -132,7 +132,7 @@ def test_texture_bins__compares_what_the_classifier_uses():
     n = known.sum() / 7
     for name, kind, weight in (
         (CLASSES, "classes", 0),
-        (f"{ATOMS}, squares", "atoms", 0),
+        (ATOMS, "atoms", 0),
         (DEFAULT, "both", 2 * n / (n + 12 / 4)),
     ):
         joined = chi_square(histograms(some, kind, n), histograms(known, kind))
