@@ -40,9 +40,8 @@ class TextureConfig(Options):
     histogram: str = option(
         "both",
         "Bins of a picture's histogram. classes: the class that codes a patch best, as in the "
-        "paper; atoms: which of its atoms, the shares squared, which needs many patches and many "
-        "training pictures; both: classes too with squared shares, atoms weighing more the more "
-        "patches a training picture has.",
+        "paper; atoms: which of its atoms, which needs many patches and many training pictures; "
+        "both: classes, and atoms with a quarter of their weight.",
         HISTOGRAMS,
     )
     n_angles: int | None = option(

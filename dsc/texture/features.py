@@ -25,6 +25,7 @@ from dsc.texture.labelling import NONE, Labeller
 
 TASKS = 12  # per thread, in a round: after each the log is written
 TASK_PATCHES = 8192  # in a task, at least
+ATOM_WEIGHT = 1 / 4  # beside classes; chosen by `dsc experiment texture-bins`
 
 Counts = NDArray[np.int64]
 Progress = Callable[[dict[str, Any]], None]
@@ -275,14 +276,7 @@ def joined_counts(
     return counts
 
 
-def patches_per_picture(counts: NDArray[np.int64]) -> float:
-    """The mean over pictures of the patches in counts (picture, label, atom)."""
-    return float(counts.sum(axis=(1, 2)).mean())
-
-
-def histograms(
-    counts: NDArray[np.int64], kind: str, n_patches: float | None = None
-) -> NDArray[np.float64]:
+def histograms(counts: Counts, kind: str) -> NDArray[np.float64]:
     """(picture, bin) of counts (picture, label, atom), each row summing to one.
 
     Parameters
@@ -290,29 +284,18 @@ def histograms(
     counts
         Labelled patches, at least one in every picture.
     kind
-        What a bin is: one of "classes", "atoms", or "both", first the classes, then the atoms.
-        Classes alone have their shares of the patches, as in the paper; atoms, and classes beside
-        them, the squares of their shares. Atoms then have `atom_weight`, classes one.
-    n_patches
-        Patches of a picture, for "both": those of the training pictures, so that all have the same
-        weights. By default the mean of these.
+        What a bin is: one of "classes", "atoms", or "both", first the classes, then the atoms, all
+        of them together with `ATOM_WEIGHT` of the weight of the classes.
 
     Examples
     --------
-    >>> counts = np.array([[[1, 1], [2, 0]]])
-    >>> histograms(counts, "atoms").round(3)
-    array([[0.167, 0.167, 0.667, 0.   ]])
-    >>> histograms(counts, "both").round(3)
-    array([[0.192, 0.192, 0.103, 0.103, 0.41 , 0.   ]])
+    >>> histograms(np.array([[[1, 1], [2, 0]]]), "both")
+    array([[0.4 , 0.4 , 0.05, 0.05, 0.1 , 0.  ]])
     """
-    classes, atoms = by_class_and_atom(counts)
-    if kind == "classes":
-        return shares(classes, 1)
-    if kind == "atoms":
-        return shares(atoms, 2)
-    n = patches_per_picture(counts) if n_patches is None else n_patches
-    weight = atom_weight(n, atoms.shape[1])
-    return np.hstack([shares(classes, 2), weight * shares(atoms, 2)]) / (1 + weight)
+    classes, atoms = map(shares, by_class_and_atom(counts))
+    if kind == "both":
+        return np.hstack([classes, ATOM_WEIGHT * atoms]) / (1 + ATOM_WEIGHT)
+    return classes if kind == "classes" else atoms
 
 
 def by_class_and_atom(counts: Counts) -> tuple[Counts, Counts]:
@@ -320,19 +303,9 @@ def by_class_and_atom(counts: Counts) -> tuple[Counts, Counts]:
     return counts.sum(axis=2), counts.reshape(len(counts), -1)
 
 
-def shares(counts: NDArray[np.int64], power: float) -> NDArray[np.float64]:
-    """The powers of the shares of counts (picture, bin), each row summing to one."""
-    powers = counts.astype(np.float64) ** power
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-
-
-def atom_weight(n_patches: float, n_atoms: int) -> float:
-    """The weight of atoms beside classes, 2 n / (n + b/4) with n patches a picture and b atoms.
-
-    The fewer patches, the more of so many bins is noise. With squared shares it is the best of
-    those that `dsc experiment texture-bins` compares on training pictures.
-    """
-    return 2 * n_patches / (n_patches + n_atoms / 4)
+def shares(counts: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Rows (picture, bin) that sum to one."""
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
 def picture_hash(picture: Picture) -> str:

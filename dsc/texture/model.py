@@ -17,7 +17,7 @@ from dsc.errors import DscError
 from dsc.model.runs import RunFolder
 from dsc.store import basis_sizes, basis_variables, create, open_store, read_basis
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import Feature, histograms, joined_counts, patches_per_picture
+from dsc.texture.features import Feature, histograms, joined_counts
 from dsc.texture.labelling import Labeller
 from dsc.texture.neighbours import chi_square, nearest
 
@@ -96,8 +96,7 @@ class TextureModel:
     def describe(self, features: Sequence[Feature], names: Sequence[str]) -> Doubles:
         """(image, bin) the histograms of other pictures, by their names."""
         counts = joined_counts(features, names, len(self.label_names))
-        n_patches = patches_per_picture(self.image_count)
-        return histograms(counts, self.config.histogram, n_patches)
+        return histograms(counts, self.config.histogram)
 
     @property
     def sha256(self) -> str:

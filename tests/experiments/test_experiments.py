@@ -15,10 +15,11 @@ from dsc.experiments.command import experiment
 from dsc.experiments.texture_bins import (
     ATOMS,
     CLASSES,
+    COLUMNS,
     DEFAULT,
     HISTOGRAMS,
-    PARTS,
     all_distances,
+    compare,
     turned_middle,
 )
 from dsc.texture.features import histograms
@@ -115,28 +116,42 @@ def test_toy__recovers_the_template(results):
 def test_texture_bins__judges_all_histograms_by_the_same_pictures(results):
     numbers = results("texture-bins").numbers
     assert set(numbers["wrong"]) == set(numbers["error"]) == set(HISTOGRAMS)
-    for name, wrong in numbers["wrong"].items():
-        assert set(wrong) == {"upright", *PARTS}
+    for wrong in numbers["wrong"].values():
+        assert tuple(wrong) == COLUMNS
         assert wrong["upright"] <= 12  # chance would be three quarters of 48
-        assert max(wrong[column] for column in PARTS) <= 36  # of 144
-        assert numbers["together"][name] == sum(wrong.values())
-    assert numbers["together"][numbers["best"]] == min(numbers["together"].values())
+        assert max(wrong.values()) <= 36  # of 144
     for error in numbers["error"].values():
         assert 1 > error["1"] > error["3"] > 0  # more neighbours help
+
+
+def test_texture_bins__chooses_the_first_that_is_not_clearly_worse_than_the_best():
+    wrong = {
+        "far worse": np.array([[1, 1, 1, 1, 1, 0], [1, 1, 0, 1, 1, 0]]),
+        "a little worse": np.array([[0, 1, 0, 1, 0, 0], [0, 0, 0, 0, 0, 0]]),
+        "best": np.array([[1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]]),
+    }
+    best, chosen, excess = compare(wrong)
+    assert (best, chosen) == ("best", "a little worse")
+    assert excess["best"] == (0, 0)
+    more = np.array([-1, 1, 0, 1, 0, 0])
+    assert excess["a little worse"] == (1, pytest.approx(6 * more.std(ddof=1) / np.sqrt(6)))
+    assert excess["far worse"][0] == 8 > excess["far worse"][1]
 
 
 def test_texture_bins__compares_what_the_classifier_uses():
     rng = np.random.default_rng(0)
     some, known = rng.poisson(3, (5, 3, 4)), rng.poisson(3, (7, 3, 4))
     distances = all_distances(some, known)
-    n = known.sum() / 7
     for name, kind, weight in (
         (CLASSES, "classes", 0),
         (ATOMS, "atoms", 0),
-        (DEFAULT, "both", 2 * n / (n + 12 / 4)),
+        (DEFAULT, "both", 1 / 4),
     ):
-        joined = chi_square(histograms(some, kind, n), histograms(known, kind))
+        joined = chi_square(histograms(some, kind), histograms(known, kind))
         np.testing.assert_allclose(distances[name], (1 + weight) * joined, rtol=1e-12)
+    squares = [(counts.sum(2) ** 2).astype(float) for counts in (some, known)]
+    apart = chi_square(*(square / square.sum(1, keepdims=True) for square in squares))
+    np.testing.assert_allclose(distances["0: classes, squares"], apart, rtol=1e-12)
 
 
 def test_texture_bins__turned_middle_by_a_right_angle_is_exact():

@@ -213,17 +213,14 @@ def test_transform__rows_are_shares(train, test, histogram, n_bins):
     np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-12)
 
 
-def test_transform__kinds_of_histograms_are_of_the_same_labels(fitted, train, test):
-    by_class, by_atom = (make(histogram=kind).fit(*train) for kind in ("classes", "atoms"))
+def test_transform__a_class_has_what_its_atoms_have(fitted, train, test):
+    by_class = make(histogram="classes").fit(*train)
     assert by_class.model_.sha256 == fitted.model_.sha256
-    both, classes, atoms = (made.transform(test[0]) for made in (fitted, by_class, by_atom))
-    n = 14**2  # patches of a picture
-    weight = 2 * n / (n + 8 / 4)
-    np.testing.assert_allclose((1 + weight) * both[:, 4:], weight * atoms, rtol=1e-12)
-    squares = classes**2 / (classes**2).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose((1 + weight) * both[:, :4], squares, rtol=1e-12)
-    roots = np.sqrt(atoms).reshape(16, 4, 2)  # a class has what its atoms have
-    np.testing.assert_allclose(classes, roots.sum(2) / roots.sum((1, 2))[:, None], rtol=1e-12)
+    both = fitted.transform(test[0])
+    atoms = 4 * both[:, 4:].reshape(16, 4, 2)
+    np.testing.assert_allclose(both[:, :4], atoms.sum(2), rtol=1e-12)
+    classes = by_class.transform(test[0])
+    np.testing.assert_allclose(classes, 1.25 * both[:, :4], rtol=1e-12)
     distances = chi_square(classes, by_class.model_.histograms)
     np.testing.assert_allclose(by_class.distances(test[0]).min(1), distances.min(1), rtol=1e-12)
 
