@@ -7,6 +7,7 @@ credentials) come from the configuration and the environment of fsspec and of it
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -18,6 +19,7 @@ from zarr.storage import FsspecStore, LocalStore
 
 from dsc.errors import DscError
 
+_UNNAMED = re.compile(r"/zarr\.[0-9a-f]{32}\.partial$")
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
@@ -82,8 +84,12 @@ def list_objects(url: str) -> set[str]:
 
 
 def is_occupied(url: str) -> bool:
-    """Whether there is a file, or a folder with something in it."""
-    return bool(_children(url))
+    """Whether there is a file, or a folder with something in it.
+
+    The first object of a Zarr group that was being written on a disk when the process died, and has
+    no name of its own yet, is nothing.
+    """
+    return not all(_UNNAMED.search(path) for path in _children(url))
 
 
 def remove_objects(url: str, keep: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -183,6 +184,39 @@ def test_create__refuses_what_is_there(finished, tmp_path):
 def test_create__takes_an_empty_folder(tmp_path):
     (tmp_path / "a").mkdir()
     codes_store(tmp_path / "a")
+
+
+def test_create__takes_a_folder_of_which_a_kill_left_no_more_than_an_unnamed_file(tmp_path):
+    unnamed = "zarr.feb26a6417e94a648debc45707ea565a.partial"  # how Zarr writes before it renames
+    for name, others in {"a": [], "b": ["mine.txt"], "c": ["mine.partial"]}.items():
+        (tmp_path / name).mkdir()
+        for file in [unnamed, *others]:
+            (tmp_path / name / file).write_text("{")
+    store = codes_store(tmp_path / "a")
+    write_codes(store)
+    assert open_store(store.finish().url).kind == "codes"
+    assert not (tmp_path / "a" / unnamed).exists()
+    for name in "bc":
+        with pytest.raises(DscError, match=r"no store of dsc; it is not overwritten"):
+            codes_store(tmp_path / name)
+        assert len(list((tmp_path / name).iterdir())) == 2
+
+
+KILLED_AT_FIRST = """
+import os, signal, sys
+from pathlib import Path
+from dsc.store import create
+Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+create(sys.argv[1], "codes", {"patch": 10, "slot": 2}, {"patch": 4}, {})
+"""
+
+
+def test_create__killed_at_its_first_file_can_begin_again(tmp_path):
+    place = tmp_path / "a"
+    done = subprocess.run([sys.executable, "-c", KILLED_AT_FIRST, str(place)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [path.suffix for path in place.iterdir()] == [".partial"]
+    write_codes(codes_store(place))
 
 
 def test_create__says_what_the_file_system_says(tmp_path):
