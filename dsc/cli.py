@@ -63,6 +63,7 @@ def patches(pictures: tuple[str, ...], out: str, as_json: bool, **options: Any) 
 @click.option("--out", "-o", required=True, help="Run folder to make.", metavar="RUN")
 @console.options_of(LearnConfig)
 @click.option("--resume", is_flag=True, help="Continue RUN from its last complete iteration.")
+@console.overwrite_option
 @click.option("--plan", is_flag=True, help="Print the plan and the estimated time; run nothing.")
 @console.engine_options
 @console.config_option
@@ -71,6 +72,7 @@ def learn(
     patches: str,
     out: str,
     resume: bool,
+    overwrite: bool,
     plan: bool,
     where: dict[str, Any],
     as_json: bool,
@@ -87,6 +89,7 @@ def learn(
             patches,
             run=out,
             resume=resume,
+            overwrite=overwrite,
             progress=console.IterationProgress(),
             **where,
             **options,

@@ -116,6 +116,13 @@ def json_option(command: Command) -> Command:
     )(command)
 
 
+def overwrite_option(command: Command) -> Command:
+    """`--overwrite`: start over in a folder that holds another run."""
+    return click.option(
+        "--overwrite", is_flag=True, help="Start over in RUN, removing what an earlier run wrote."
+    )(command)
+
+
 def engine_options(command: Command) -> Command:
     """Where to run: `--scheduler`, `--n-workers`, `--memory-limit`, which come as one `where`."""
 

@@ -27,7 +27,7 @@ def waves(size: int, seed: int) -> np.ndarray:
     y, x = np.mgrid[:size, :size]
     total = 0.3 * rng.standard_normal((size, size))
     for _ in range(5):
-        v, u, phase = rng.uniform(-0.9, 0.9, 2).tolist() + [rng.uniform(0, 6)]
+        v, u, phase = *rng.uniform(-0.9, 0.9, 2), rng.uniform(0, 6)
         total += np.cos(v * y + u * x + phase)
     return np.float32((total - total.min()) / np.ptp(total))
 
@@ -63,9 +63,7 @@ def learned(folder: Path) -> dict[str, str]:
             pins[f"learn {basis} {update}"] = model.sha256
             pins[f"learn {basis} {update} history"] = sha256(model.history, model.count)
     centered = dsc.ArrayPatches(patches, center=True, unit=True)
-    twins = dsc.learn(
-        centered, init="patches", replace_twins=0.9, **{**OPTIONS, "n_iterations": 7}
-    )
+    twins = dsc.learn(centered, init="patches", replace_twins=0.9, **{**OPTIONS, "n_iterations": 7})
     pins["learn from patches without twins"] = twins.sha256
     configs = [dsc.LearnConfig(4, 2, n_iterations=2), dsc.LearnConfig(3, 1, basis="pixels")]
     many = dsc.learn_many([(patches, configs[0]), (patches[:700], configs[1])])

@@ -36,6 +36,7 @@ def learn(
     *,
     run: str | Path | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     scheduler: Any = "threads",
     n_workers: int | None = None,
     memory_limit: str | int | None = None,
@@ -54,6 +55,8 @@ def learn(
         A folder for checkpoints, the log of events and the model. None keeps nothing on disk.
     resume
         Continue the run in that folder from its last complete iteration, if there is one.
+    overwrite
+        Start over in a folder that holds another run; otherwise that is refused.
     scheduler
         "threads", "synchronous", "processes", the address of a Dask scheduler (tcp://…), the path
         of a scheduler file, or a `distributed.Client`. The result has the same bits on all.
@@ -72,7 +75,8 @@ def learn(
     with open_engine(scheduler, n_workers, memory_limit) as engine:
         if run is None:
             return _learn([problem], [None], engine, [_describe(problem)], progress)[0]
-        return _learn_in_folder(problem, RunFolder(Path(run)), resume, engine, progress, patches)
+        start = (resume, overwrite)
+        return _learn_in_folder(problem, RunFolder(Path(run)), start, engine, progress, patches)
 
 
 def learn_many(
@@ -180,14 +184,14 @@ def _describe(problem: Problem) -> dict[str, Any]:
 def _learn_in_folder(
     problem: Problem,
     folder: RunFolder,
-    resume: bool,
+    start: tuple[bool, bool],
     engine: Engine,
     progress: Progress | None,
     patches: Any,
 ) -> Dictionary:
     identity = _describe(problem)
     plan = plan_problems([problem], engine)[0]  # refuses before anything is written
-    folder.begin(resume)
+    folder.begin(*start)
     if folder.finished:
         model = Dictionary.load(folder.model)
         check_finished(model, str(folder.path), identity)

@@ -1,19 +1,25 @@
 """A run folder: the options that repeat it, a log of events, checkpoints, and at the end the model.
 
+RUN/run.json            says that the folder is ours; written first
 RUN/run.toml            options, for `dsc learn --config`
 RUN/events.jsonl        one JSON object a line
 RUN/checkpoints/…       the last complete iterations
 RUN/model.zarr          the result; a run that has it is finished
 
-A run of `dsc texture` also has patches/ while it learns, and features.jsonl.
+A run of `dsc texture` also has patches-…/ while it learns, and features.jsonl.
+
+A folder is ours only if it has run.json. Nothing is ever removed from any other, and from ours only
+what a run wrote.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 import tomllib
+import uuid
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
@@ -27,14 +33,13 @@ from dsc.errors import DscError
 from dsc.files import append_records, partial_path, read_records, write_whole
 from dsc.learning.loop import State
 from dsc.model.dictionary import Dictionary, load_state, save_state
-from dsc.store import is_finished, open_store
+from dsc.store import is_finished, open_store, remove_store
 
 KEEP = 2  # checkpoints
-PARTIAL = partial_path(Path("run.toml")).name
-FILES = {
-    "run.toml", PARTIAL, "events.jsonl", "checkpoints", "model.zarr", "report", "patches",
-    "features.jsonl",
-}  # fmt: skip
+KIND = "dsc run"
+MARK = "run.json"
+FILES = ("run.toml", "events.jsonl", "features.jsonl")
+CHECKPOINT = re.compile(r"\d{6}\.zarr")
 
 
 @dataclass(frozen=True)
@@ -53,30 +58,80 @@ class RunFolder:
         """Whether the model is there, complete."""
         return is_finished(self.model)
 
-    def begin(self, resume: bool) -> None:
-        """Make the folder; an existing path is taken only if it is an unfinished run of ours."""
+    def begin(self, resume: bool, overwrite: bool = False) -> None:
+        """Make the folder, and mark it as ours before anything else is written.
+
+        An existing one is taken only if it is marked, and only to continue it or, on purpose, to
+        start over; then what the earlier run wrote goes, and nothing else.
+        """
         try:
-            self._begin(resume)
+            self._begin(resume, overwrite)
         except OSError as error:
             raise DscError(f"{self.path}: the run folder cannot be made: {error}") from error
 
-    def _begin(self, resume: bool) -> None:
-        if self.path.exists() and not self._ours():
-            raise DscError(f"{self.path}: exists and is no run of dsc: choose another --out")
-        if not resume and self.finished:
-            raise DscError(
-                f"{self.path}: holds a finished run: choose another --out, or remove it first"
-            )
-        if not resume and self.path.exists():
-            shutil.rmtree(self.path)
-        (self.path / "checkpoints").mkdir(parents=True, exist_ok=True)
+    def _begin(self, resume: bool, overwrite: bool) -> None:
+        if resume and overwrite:
+            raise DscError("resume and overwrite: found both, need one of them at most")
+        if self._is_occupied():
+            if self.token is None:
+                raise DscError(f"{self.path}: exists and is no run of dsc: choose another --out")
+            if not resume and not overwrite:
+                what, remedy = "a finished", "--overwrite to start over"
+                if not self.finished:
+                    what, remedy = (
+                        "an unfinished",
+                        "--resume to continue it or --overwrite to start over",
+                    )
+                raise DscError(f"{self.path}: holds {what} run: use {remedy}, or another --out")
+            if not resume:
+                self._clear()
+        self.path.mkdir(parents=True, exist_ok=True)
+        if self.token is None:
+            write_whole(self.path / MARK, json.dumps({"kind": KIND, "token": uuid.uuid4().hex}))
+        (self.path / "checkpoints").mkdir(exist_ok=True)
 
-    def _ours(self) -> bool:
-        return self.path.is_dir() and {entry.name for entry in self.path.iterdir()} <= FILES
+    @property
+    def token(self) -> str | None:
+        """What names this run; None where the folder is not ours."""
+        try:
+            mark = json.loads((self.path / MARK).read_text(encoding="utf-8"))
+            return str(mark["token"]) if mark["kind"] == KIND else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for what is needed only while the run goes on; nobody else has one like it."""
+        return self.path / f"patches-{self.token}"
+
+    def _is_occupied(self) -> bool:
+        """Whether there is anything, but for a mark that a kill has cut."""
+        if not self.path.is_dir():
+            return self.path.exists()
+        return any(entry.name != partial_path(Path(MARK)).name for entry in self.path.iterdir())
+
+    def _clear(self) -> None:
+        """Remove what an earlier run wrote."""
+        for name in FILES:
+            (self.path / name).unlink(missing_ok=True)
+        for store in (Path(self.model), *self.checkpoints()):
+            remove_store(store)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def checkpoints(self) -> list[Path]:
+        """Those of this run, the oldest first."""
+        folder = self.path / "checkpoints"
+        entries = folder.iterdir() if folder.is_dir() else ()
+        return sorted(path for path in entries if CHECKPOINT.fullmatch(path.name))
 
     def write_options(self, options: dict[str, Any]) -> None:
         """Write run.toml, whole or not at all."""
         write_whole(self.path / "run.toml", to_toml(options))
+
+    def options(self) -> dict[str, Any]:
+        """What is in run.toml; nothing if the run was stopped before it was written."""
+        path = self.path / "run.toml"
+        return from_toml(path) if path.is_file() else {}
 
     def log(self, event: str, **values: Any) -> None:
         """Append an event."""
@@ -112,12 +167,16 @@ class RunFolder:
             history=np.array(state.history),
             count=state.count,
         )
-        for old in sorted(folder.glob("*.zarr"))[:-KEEP]:
-            shutil.rmtree(old)
+        self.drop_old_checkpoints()
+
+    def drop_old_checkpoints(self) -> None:
+        """Remove all but the last two."""
+        for old in self.checkpoints()[:-KEEP]:
+            remove_store(old)
 
     def last(self, identity: dict[str, Any]) -> tuple[State, SteerableBasis] | None:
         """The last complete checkpoint, refused if it is of another problem."""
-        for path in sorted((self.path / "checkpoints").glob("*.zarr"), reverse=True):
+        for path in reversed(self.checkpoints()):
             if not is_finished(str(path)):
                 continue
             arrays, attributes, basis = load_state(str(path))
@@ -137,7 +196,7 @@ def load_dictionary(path: str | PathLike[str]) -> Dictionary:
     """The dictionary of a finished run folder, or of a model store."""
     path = str(path)
     folder = RunFolder(Path(path))
-    if "://" not in path and (folder.path / "run.toml").is_file():
+    if "://" not in path and folder.token is not None:
         if not folder.finished:
             raise DscError(
                 f"{path}: the run is not finished: continue it with `dsc learn --resume`"
@@ -150,12 +209,12 @@ def describe(path: str | PathLike[str]) -> dict[str, Any]:
     """What is at a path: a run folder, or any store of ours, in plain values."""
     path = str(path)
     folder = RunFolder(Path(path))
-    if "://" not in path and (folder.path / "run.toml").is_file():
+    if "://" not in path and folder.token is not None:
         passes = [event for event in folder.events() if event["event"] == "iteration"]
         about = {"kind": "run", "finished": folder.finished, "passes": len(passes)}
         if passes:
             about["mse"] = passes[-1]["mse"]
-        return {**about, **from_toml(folder.path / "run.toml")}
+        return {**about, **folder.options()}
     store = open_store(path)
     attributes = {name.removeprefix("dsc_"): value for name, value in store.attributes.items()}
     arrays = {

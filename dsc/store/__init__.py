@@ -1,7 +1,7 @@
 """Zarr v3 groups that are complete or absent: patches, models and codes."""
 
 from dsc.store.bases import basis_sizes, basis_variables, read_basis
-from dsc.store.create import add_pictures, check_free, create
+from dsc.store.create import add_pictures, check_free, create, remove_store
 from dsc.store.dataset import open_dataset
 from dsc.store.schema import FORMAT, SCHEMAS, Variable
 from dsc.store.store import Store, is_finished, open_store
@@ -20,4 +20,5 @@ __all__ = [
     "open_dataset",
     "open_store",
     "read_basis",
+    "remove_store",
 ]

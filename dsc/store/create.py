@@ -124,6 +124,14 @@ def check_free(url: str | PathLike[str]) -> None:
         )
 
 
+def remove_store(url: str | PathLike[str]) -> None:
+    """Remove a store of ours, finished or not; anything else stays."""
+    place = normalize(url)
+    if own_kind(place) is not None:
+        remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
+        remove_objects(place)
+
+
 def _add(
     group: zarr.Group,
     name: str,

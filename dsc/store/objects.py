@@ -92,14 +92,16 @@ def is_occupied(url: str) -> bool:
     return not all(_UNNAMED.search(path) for path in _children(url))
 
 
-def remove_objects(url: str, keep: str) -> None:
-    """Remove everything below `url` but the object `keep`."""
+def remove_objects(url: str, keep: str = "") -> None:
+    """Remove everything below `url` but the object `keep`; without one, the folder too."""
     children = _children(url)
     with reported(url, "removed"):
         fs, _ = fsspec.core.url_to_fs(url)
         for path in children:
             if path.rstrip("/").rsplit("/", 1)[-1] != keep:
                 fs.rm(path, recursive=True)
+        if not keep and is_local(url):
+            Path(url).rmdir()
 
 
 def _children(url: str) -> list[str]:

@@ -37,7 +37,8 @@ def data_options(command: Command) -> Command:
 
 
 def run_options(command: Command) -> Command:
-    """`--out`, `--resume`."""
+    """`--out`, `--resume`, `--overwrite`."""
+    command = console.overwrite_option(command)
     command = click.option("--resume", is_flag=True, help="Continue what is unfinished in RUN.")(
         command
     )
@@ -58,6 +59,7 @@ def fit(
     pictures: str,
     out: str,
     resume: bool,
+    overwrite: bool,
     problem: str,
     classes: tuple[str, ...],
     where: dict[str, Any],
@@ -76,6 +78,7 @@ def fit(
             config,
             run=out,
             resume=resume,
+            overwrite=overwrite,
             options=_named(pictures, problem, classes),
             progress=TextureProgress(),
             **where,
@@ -171,6 +174,7 @@ def evaluate(
     pictures: str,
     out: str,
     resume: bool,
+    overwrite: bool,
     test: str | None,
     lbp: bool,
     compare: tuple[str, ...],
@@ -193,6 +197,7 @@ def evaluate(
             out,
             name=Path(pictures).resolve().name,
             resume=resume,
+            overwrite=overwrite,
             options={**_named(pictures, problem, classes), "test": test, "lbp": lbp},
             lbp=lbp,
             compare=compare,

@@ -145,6 +145,7 @@ def evaluate_texture(
     *,
     name: str,
     resume: bool = False,
+    overwrite: bool = False,
     options: dict[str, Any] | None = None,
     lbp: bool = True,
     compare: Sequence[str | Path] = (),
@@ -162,7 +163,7 @@ def evaluate_texture(
     config
         The options.
     run
-        Run folder. What is finished in it is not done again with `resume`.
+        Run folder. What is finished in it is not done again with `resume`; `overwrite` starts over.
     name
         Of the data, for the report.
     options
@@ -192,6 +193,7 @@ def evaluate_texture(
             config,
             run=run,
             resume=resume,
+            overwrite=overwrite,
             options=options,
             scheduler=engine,
             progress=progress,

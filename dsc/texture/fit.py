@@ -18,7 +18,7 @@ from dsc.engine import Engine, open_engine
 from dsc.engine.numerics import numerics_fingerprint
 from dsc.learning.loop import Problem, State, learn_problems, plan_problems
 from dsc.model.learn import make_problem, start_atoms
-from dsc.model.runs import KEEP, RunFolder, check_identity
+from dsc.model.runs import RunFolder, check_identity
 from dsc.patches import Picture, StoredPatches, extract_patches
 from dsc.store import is_finished
 from dsc.texture.config import TextureConfig
@@ -53,6 +53,7 @@ def fit_texture(
     *,
     run: str | PathLike[str] | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     options: dict[str, Any] | None = None,
     scheduler: Any = "threads",
     n_workers: int | None = None,
@@ -72,6 +73,8 @@ def fit_texture(
         on other machines it must be on a file system that they share.
     resume
         Continue what is in that folder; a finished model of the same problem is returned.
+    overwrite
+        Start over in a folder that holds another run; otherwise that is refused.
     options
         What stands in run.toml besides the options of the model.
     scheduler, n_workers, memory_limit
@@ -81,11 +84,14 @@ def fit_texture(
     """
     label_names = check_classes(data)
     check_pictures(data.pictures, config.diameter)
-    with open_engine(scheduler, n_workers, memory_limit) as engine, _folder(run, resume) as folder:
+    with (
+        open_engine(scheduler, n_workers, memory_limit) as engine,
+        _folder(run, resume, overwrite) as folder,
+    ):
         finished = TextureModel.load(folder.model) if folder.finished else None
         if finished is None:
             check_textured(data.pictures, engine)
-        patches = folder.path / "patches"
+        patches = folder.scratch
         try:
             sources = extract_classes(data, label_names, config, patches)
             problems = [make_problem(source, config.learning) for source in sources]
@@ -120,11 +126,11 @@ def label_bytes(data: Labelled, config: TextureConfig, n_labels: int, basis: Ste
 
 
 @contextmanager
-def _folder(run: str | PathLike[str] | None, resume: bool) -> Iterator[RunFolder]:
+def _folder(run: str | PathLike[str] | None, resume: bool, overwrite: bool) -> Iterator[RunFolder]:
     """The run folder, or one that is gone at the end."""
     if run is not None:
         folder = RunFolder(Path(run))
-        folder.begin(resume)
+        folder.begin(resume, overwrite)
         yield folder
         return
     with tempfile.TemporaryDirectory() as path:
@@ -195,12 +201,11 @@ def _save_checkpoint(
         "rest": [state.rest for state in states],
     }
     save_texture(path, basis, _arrays(states), about)
-    for old in sorted(path.parent.glob("*.zarr"))[:-KEEP]:
-        shutil.rmtree(old)
+    folder.drop_old_checkpoints()
 
 
 def _last_checkpoint(folder: RunFolder, identity: dict[str, Any]) -> Checkpoint | None:
-    for path in sorted((folder.path / "checkpoints").glob("*.zarr"), reverse=True):
+    for path in reversed(folder.checkpoints()):
         if not is_finished(path):
             continue
         arrays, attributes, basis = load_texture(path)

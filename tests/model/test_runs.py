@@ -193,24 +193,71 @@ def test_resume__killed_while_an_event_was_written(patches, undisturbed, run):
     assert describe(str(run))["finished"] is True
 
 
-@pytest.mark.parametrize(
-    ("left", "resume"),
-    [
-        ("checkpoints", True),
-        ("checkpoints", False),
-        ("empty run.toml", True),
-        ("half a run.toml", True),
-    ],
-)
-def test_run__killed_while_its_folder_was_made(patches, undisturbed, made, tmp_path, left, resume):
+@pytest.mark.parametrize("what", ["nothing", "half a mark", "the mark", "half a run.toml"])
+def test_run__killed_while_its_folder_was_made(patches, undisturbed, made, tmp_path, what):
     """Whatever the first moments of a run leave, it is ours, and can be taken up again."""
-    text = (made / "finished" / "run.toml").read_bytes()
-    run = tmp_path / "run"
-    (run / "checkpoints").mkdir(parents=True)
-    if "run.toml" in left:
-        (run / "run.toml").write_bytes(b"" if "empty" in left else text[: len(text) // 2])
-    assert_same(learn(patches, run=run, resume=resume, **OPTIONS), undisturbed)
+    finished, run = made / "finished", tmp_path / "run"
+    run.mkdir()
+    mark, text = ((finished / name).read_bytes() for name in ("run.json", "run.toml"))
+    if what == "half a mark":
+        (run / ".run.json.partial").write_bytes(mark[:10])
+    elif what != "nothing":
+        (run / "run.json").write_bytes(mark)
+    if what == "half a run.toml":
+        (run / "checkpoints").mkdir()
+        (run / ".run.toml.partial").write_bytes(text[: len(text) // 2])
+    assert_same(learn(patches, run=run, resume=True, **OPTIONS), undisturbed)
     assert (run / "run.toml").read_bytes() == text
+
+
+# --- what is not ours stays ---------------------------------------------------------------------
+
+
+def test_run__a_patch_set_inside_the_folder_is_kept(picture, tmp_path):
+    made = extract_patches(picture("camera")[:40, :40], tmp_path / "exp/patches", PatchConfig(7))
+    before = contents(tmp_path / "exp")
+    for start in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(DscError, match="exists and is no run of dsc"):
+            learn(made, run=tmp_path / "exp", **start, **OPTIONS)
+    assert contents(tmp_path / "exp") == before
+
+
+@pytest.mark.parametrize("name", ["report", "checkpoints", "patches", "model.zarr"])
+def test_run__a_folder_with_a_name_of_ours_is_kept(patches, tmp_path, name):
+    thesis = tmp_path / "mine" / name / "thesis.tex"
+    thesis.parent.mkdir(parents=True)
+    thesis.write_text("do not lose me")
+    for start in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(DscError, match="exists and is no run of dsc"):
+            learn(patches, run=tmp_path / "mine", **start, **OPTIONS)
+    assert thesis.read_text() == "do not lose me"
+
+
+@pytest.mark.parametrize("which", ["run", "done"])
+def test_overwrite__removes_what_the_run_wrote_and_nothing_else(patches, run, done, which):
+    run = {"run": run, "done": done}[which]
+    mine = [
+        run / "notes.txt",
+        run / "report" / "thesis.tex",
+        run / "patches" / "a.zarr" / "zarr.json",
+        run / "checkpoints" / "best.zarr" / "zarr.json",
+        run / "checkpoints" / "000009.zarr" / "data.csv",
+    ]
+    for path in mine:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    options = {**OPTIONS, "seed": 8, "n_iterations": 1}
+    assert_same(learn(patches, run=run, overwrite=True, **options), learn(patches, **options))
+    assert all(path.read_text() == "{}" for path in mine)
+    assert tomllib.loads((run / "run.toml").read_text())["seed"] == 8
+    assert sum(event["event"] == "start" for event in RunFolder(run).events()) == 1
+
+
+def test_run__resume_and_overwrite_together_are_refused(patches, run):
+    before = contents(run)
+    with pytest.raises(DscError, match="found both"):
+        learn(patches, run=run, resume=True, overwrite=True, **OPTIONS)
+    assert contents(run) == before
 
 
 # --- refusals -----------------------------------------------------------------------------------
@@ -257,16 +304,17 @@ def test_resume__on_another_cpu_is_refused_by_name(patches, run, monkeypatch):
 
 def test_run__a_finished_one_is_not_overwritten(patches, done):
     before = contents(done)
-    with pytest.raises(DscError, match="finished run: choose another"):
+    with pytest.raises(DscError, match="a finished run: use --overwrite"):
         learn(patches, run=done, **{**OPTIONS, "seed": 9})
     assert contents(done) == before
 
 
-def test_run__an_unfinished_one_is_replaced(patches, run):
-    options = {**OPTIONS, "seed": 8, "n_iterations": 1}
-    assert_same(learn(patches, run=run, **options), learn(patches, **options))
-    assert tomllib.loads((run / "run.toml").read_text())["seed"] == 8
-    assert sum(event["event"] == "start" for event in RunFolder(run).events()) == 1
+def test_run__an_unfinished_one_is_not_started_over(patches, undisturbed, run):
+    before = contents(run)
+    with pytest.raises(DscError, match=r"unfinished run: use --resume .* or --overwrite"):
+        learn(patches, run=run, **OPTIONS)
+    assert contents(run) == before
+    assert_same(learn(patches, run=run, resume=True, **OPTIONS), undisturbed)
 
 
 @pytest.mark.parametrize("resume", [False, True])
