@@ -9,12 +9,12 @@ import importlib
 from typing import Any
 
 from dsc.basis import SteerableBasis, annular_basis, disk_basis, pixel_basis, rotation_matrix
+from dsc.dictionary import Coded, Dictionary, LearnConfig, learn, learn_many
 from dsc.errors import DscError
-from dsc.learning import LearnConfig, accumulate, random_atoms, solve
-from dsc.model import Coded, Dictionary, learn, learn_many
 from dsc.patches import ArrayPatches, PatchConfig, StoredPatches, extract_patches, open_patches
 from dsc.pursuit import EMPTY, Codes, decode, encode
 from dsc.store import open_dataset as open  # noqa: A004
+from dsc.update import accumulate, random_atoms, solve
 from dsc.version import __version__
 
 __all__ = [
@@ -49,7 +49,7 @@ __all__ = [
 
 
 _ELSEWHERE = {  # imported where they are asked for: scikit-learn is an extra
-    "RotationalDictionaryLearning": "dsc.model.estimator",
+    "RotationalDictionaryLearning": "dsc.dictionary.estimator",
     "TextureClassifier": "dsc.texture.classifier",
 }
 

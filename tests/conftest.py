@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,8 +11,6 @@ from hypothesis import settings
 from skimage import data
 
 import dsc
-
-sys.path.insert(0, str(Path(__file__).parent))  # for `import oracles`
 
 settings.register_profile("dsc", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("dsc")

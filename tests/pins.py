@@ -1,8 +1,7 @@
 """Hashes of fixed runs: what no change of the code may move.
 
-`python tests/pins.py` prints them; `python tests/pins.py --write` pins them again, for a change that
-is meant to give other bits. They hold for one type of CPU and one set of library versions, which are
-pinned with them.
+`python tests/pins.py` prints them; with `--write` it pins them again, for a change that is meant to
+give other bits. They hold for one type of CPU and one set of library versions, pinned with them.
 """
 
 from __future__ import annotations

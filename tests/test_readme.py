@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from dsc.cli import main
+from dsc.cli.main import main
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.S)

@@ -24,8 +24,8 @@ from dsc.bench.rivals import (
     spams_omp,
 )
 from dsc.bench.timing import best_of
-from dsc.learning import accumulate, random_atoms, solve
 from dsc.pursuit import decode, encode
+from dsc.update import accumulate, random_atoms, solve
 
 Floats = NDArray[np.float32]
 

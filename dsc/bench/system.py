@@ -15,15 +15,15 @@ from threadpoolctl import threadpool_limits
 
 from dsc.basis import SteerableBasis, disk_basis
 from dsc.bench.timing import best_of_each
+from dsc.dictionary import learn
+from dsc.dictionary.config import LearnConfig
+from dsc.dictionary.loop import Pass
 from dsc.engine.plan import BLOCK, leaf_size
 from dsc.engine.tree import merge_tree
-from dsc.learning import accumulate, random_atoms, solve
-from dsc.learning.config import LearnConfig
-from dsc.learning.loop import Pass
-from dsc.learning.statistics import measure, worth_merging
-from dsc.model import learn
 from dsc.patches import PatchConfig, PatchSource, extract_patches
 from dsc.pursuit import encode
+from dsc.update import accumulate, random_atoms, solve
+from dsc.update.statistics import measure, worth_merging
 
 CODING = LearnConfig(n_atoms=20, sparsity=4, n_iterations=5)
 NET = LearnConfig(n_atoms=10, sparsity=2, n_iterations=10)

@@ -26,21 +26,21 @@ from dsc.engine import Engine, open_engine
 from dsc.experiments.data import SPLINE_ORDER, check_paper
 from dsc.experiments.draw import line_plot
 from dsc.experiments.result import Experiment, Finding, Options, Result
+from dsc.experiments.textures import write_suite
 from dsc.patches import Picture, open_pictures
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import (
+from dsc.texture.dataset import Labelled, label_places, read_inputs
+from dsc.texture.fit import fit_texture
+from dsc.texture.histograms import (
     ATOM_WEIGHT,
     by_class_and_atom,
     count_labels,
     joined_counts,
     shares,
 )
-from dsc.texture.fit import fit_texture
-from dsc.texture.inputs import Labelled, label_places, read_inputs
 from dsc.texture.model import TextureModel
 from dsc.texture.neighbours import chi_square
-from dsc.texture.suite import is_suite
-from dsc.texture.synthetic import write_suite
+from dsc.texture.outex import is_suite
 
 SUITE = "Outex_tl84"
 ANGLES = (20.0, 50.0, 80.0)  # degrees

@@ -1,12 +1,11 @@
 """From pictures to patches, and one way to read patches wherever they are."""
 
+from dsc.images import CACHE_BYTES, Picture, open_pictures
 from dsc.patches.arrays import ArrayPatches
-from dsc.patches.cache import CACHE_BYTES
 from dsc.patches.config import PatchConfig
 from dsc.patches.extract import extract_patches
 from dsc.patches.materialize import materialize_span
 from dsc.patches.patchset import as_source
-from dsc.patches.pictures import Picture, open_pictures
 from dsc.patches.source import PatchSource
 from dsc.patches.stored import StoredPatches, open_patches
 

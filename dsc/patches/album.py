@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.patches.cache import CACHE
-from dsc.patches.convert import to_grey
-from dsc.patches.pictures import Picture
+from dsc.images.cache import CACHE
+from dsc.images.convert import to_grey
+from dsc.images.image import Picture
+from dsc.images.tiles import Region, read_region, tiles_of
 from dsc.patches.scan import Scan, digest
-from dsc.patches.tiles import Region, read_region, tiles_of
 from dsc.store import Store, add_pictures
 from dsc.store.foreign import Plane
 

@@ -16,8 +16,8 @@ from dsc.basis import SteerableBasis
 from dsc.basis.grid import check_diameter
 from dsc.basis.rows import check_values
 from dsc.errors import DscError
+from dsc.images.cache import CACHE
 from dsc.patches import kernels
-from dsc.patches.cache import CACHE
 from dsc.patches.cut import disk_pixels
 from dsc.patches.source import ROWS, Floats, check_basis, check_span, project
 

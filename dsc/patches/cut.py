@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.basis.grid import disk_mask
+from dsc.images.cache import CACHE
 from dsc.patches import kernels
 from dsc.patches.album import Album
-from dsc.patches.cache import CACHE
 from dsc.patches.spline import CELL, Coefficients, cell_extent, coefficients
 
 Floats = NDArray[np.float32]

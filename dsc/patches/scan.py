@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
+from dsc.images.image import Picture
+from dsc.images.tiles import tiles_of
 from dsc.patches import kernels
 from dsc.patches.config import PatchConfig
-from dsc.patches.pictures import Picture
 from dsc.patches.spline import MARGIN
-from dsc.patches.tiles import tiles_of
 
 PIECE = 2**20  # candidates unpacked at a time
 

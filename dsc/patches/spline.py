@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import spline_filter
 
-from dsc.patches.tiles import Region
+from dsc.images.tiles import Region
 
 MARGIN = 3
 CELL = 256

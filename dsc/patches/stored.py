@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.errors import DscError
+from dsc.images.cache import CACHE
 from dsc.patches.album import open_album
-from dsc.patches.cache import CACHE
 from dsc.patches.cut import Cutter, Positions, disk_pixels
 from dsc.patches.source import Floats, check_basis, check_span, project
 from dsc.store import Store, open_store, read_basis

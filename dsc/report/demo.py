@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 from skimage import data
 
+from dsc.dictionary import Dictionary, learn
 from dsc.errors import DscError
-from dsc.model import Dictionary, learn
 from dsc.patches import PatchConfig, StoredPatches, extract_patches
 from dsc.report.page import figure_tag, page, table_tag
 from dsc.report.write import write_report

@@ -11,8 +11,8 @@ import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.model import Dictionary
-from dsc.model.runs import RunFolder, from_toml
+from dsc.dictionary import Dictionary
+from dsc.dictionary.run import RunFolder, from_toml
 from dsc.patches import StoredPatches
 from dsc.report.sample import Sample
 from dsc.report.timing import time_facts

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.counter import choose
+from dsc.dictionary import Dictionary
 from dsc.errors import DscError
-from dsc.learning.statistics import measure
-from dsc.model import Dictionary
 from dsc.patches import StoredPatches, open_patches
 from dsc.pursuit import Codes, encode
+from dsc.update.statistics import measure
 
 SAMPLE = 20_000  # patches coded at most
 SPAN = 100  # neighbours that are read together

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dsc.dictionary import Dictionary
+from dsc.dictionary.run import RunFolder, from_toml
 from dsc.errors import DscError
 from dsc.files import write_whole
-from dsc.model import Dictionary
-from dsc.model.runs import RunFolder, from_toml
 from dsc.patches import StoredPatches
 from dsc.report import disks, plots, sections
 from dsc.report.facts import KIND, run_facts, sample_facts

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from dsc.dictionary.estimator import NotFitted
 from dsc.engine import open_engine
-from dsc.model.estimator import NotFitted
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import FeatureLog, count_labels
+from dsc.texture.dataset import label_places, read_inputs
 from dsc.texture.fit import fit_texture
-from dsc.texture.inputs import label_places, read_inputs
+from dsc.texture.histograms import FeatureLog, count_labels
 from dsc.texture.maps import label_map
 from dsc.texture.model import TextureModel
 

@@ -11,31 +11,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsc.dictionary.run import RunFolder
 from dsc.engine import Engine, open_engine, part_tasks
 from dsc.files import read_records
-from dsc.model.runs import RunFolder
 from dsc.patches import Picture
-from dsc.texture.config import HISTOGRAMS, TextureConfig
-from dsc.texture.features import (
-    Feature,
-    FeatureLog,
-    check_pictures,
-    count_labels,
-    pruned_share,
-)
-from dsc.texture.fit import fit_texture
-from dsc.texture.inputs import Labelled, label_places
-from dsc.texture.lbp import SCALES, lbp_histogram, lbp_side, unit_range
-from dsc.texture.model import TextureModel
-from dsc.texture.neighbours import chi_square, nearest
-from dsc.texture.report.gather import (
+from dsc.report.texture import write_texture_report
+from dsc.report.texture_facts import (
     cited_rows,
     other_row,
     own_row,
     report_facts,
     report_pictures,
 )
-from dsc.texture.report.page import write_texture_report
+from dsc.texture.config import HISTOGRAMS, TextureConfig
+from dsc.texture.dataset import Labelled, label_places
+from dsc.texture.fit import fit_texture
+from dsc.texture.histograms import (
+    Feature,
+    FeatureLog,
+    check_pictures,
+    count_labels,
+    pruned_share,
+)
+from dsc.texture.lbp import SCALES, lbp_histogram, lbp_side, unit_range
+from dsc.texture.model import TextureModel
+from dsc.texture.neighbours import chi_square, nearest
 
 LBP_PICTURES = 16  # in a task
 

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from dsc.basis import SteerableBasis
+from dsc.dictionary.learn import make_problem, start_atoms
+from dsc.dictionary.loop import Problem, State, learn_problems, plan_problems
+from dsc.dictionary.run import RunFolder, check_identity
 from dsc.engine import Engine, open_engine
 from dsc.engine.numerics import numerics_fingerprint
-from dsc.learning.loop import Problem, State, learn_problems, plan_problems
-from dsc.model.learn import make_problem, start_atoms
-from dsc.model.runs import RunFolder, check_identity
 from dsc.patches import Picture, StoredPatches, extract_patches
 from dsc.store import is_finished
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import (
+from dsc.texture.dataset import Labelled, check_classes, label_places
+from dsc.texture.histograms import (
     FeatureLog,
     check_memory,
     check_pictures,
@@ -30,7 +31,6 @@ from dsc.texture.features import (
     count_labels,
     joined_counts,
 )
-from dsc.texture.inputs import Labelled, check_classes, label_places
 from dsc.texture.model import (
     TextureModel,
     identity_of,

@@ -11,10 +11,10 @@ from PIL import Image
 
 from dsc.errors import DscError
 from dsc.patches import Picture
-from dsc.texture.features import check_pictures
+from dsc.report.texture_images import class_colours
+from dsc.texture.histograms import check_pictures
 from dsc.texture.labelling import spread
 from dsc.texture.model import TextureModel
-from dsc.texture.report.shown import class_colours
 
 
 def label_map(model: TextureModel, picture: Picture) -> NDArray[np.int64]:

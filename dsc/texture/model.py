@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
+from dsc.dictionary.run import RunFolder
 from dsc.errors import DscError
-from dsc.model.runs import RunFolder
 from dsc.store import basis_sizes, basis_variables, create, open_store, read_basis
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import Feature, histograms, joined_counts
+from dsc.texture.histograms import Feature, histograms, joined_counts
 from dsc.texture.labelling import Labeller
 from dsc.texture.neighbours import chi_square, nearest
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from dsc.cli import main
+from dsc.cli.main import main
 
 
 @pytest.fixture(scope="session")

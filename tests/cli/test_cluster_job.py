@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dsc.model import learn
+from dsc.dictionary import learn
 
 SCRIPT = Path(__file__).parents[2] / "deploy" / "cluster-job.sh"
 SMALL = ["--n-atoms", "4", "--sparsity", "2", "--n-iterations", "2"]

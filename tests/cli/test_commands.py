@@ -13,8 +13,8 @@ import pytest
 import tifffile
 from PIL import Image
 
-from dsc.cli import main
-from dsc.model import learn, load_dictionary
+from dsc.cli.main import main
+from dsc.dictionary import learn, load_dictionary
 from dsc.patches import open_patches
 from dsc.store import open_dataset
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from dsc.cli import main
-from dsc.model import load_dictionary
+from dsc.cli.main import main
+from dsc.dictionary import load_dictionary
 from dsc.store import open_dataset
 
 

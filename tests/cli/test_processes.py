@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from dsc.model import RunFolder, learn
+from dsc.dictionary import RunFolder, learn
 from dsc.patches import PatchConfig, extract_patches
 
 N_ITERATIONS = 24

@@ -14,11 +14,10 @@ import xarray
 import zarr
 from threadpoolctl import threadpool_limits
 
+from dsc.dictionary import learn, learn_many, loop
+from dsc.dictionary.config import LearnConfig
 from dsc.engine import Engine, make_plan, plan
 from dsc.engine.plan import Resources
-from dsc.learning import loop
-from dsc.learning.config import LearnConfig
-from dsc.model import learn, learn_many
 from dsc.patches import ArrayPatches, PatchConfig, extract, extract_patches, open_patches
 
 N_PATCHES, DIAMETER = 6000, 5  # 24 leaves: 6, 12 and 24 tasks for one, two and four threads

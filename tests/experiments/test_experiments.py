@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from PIL import Image
 
 from dsc import DscError
-from dsc.console import Program
+from dsc.cli.experiment import experiment
+from dsc.cli.options import Program
 from dsc.experiments import EXPERIMENTS, Options, run_experiment, write_result, write_summary
-from dsc.experiments.command import experiment
 from dsc.experiments.texture_bins import (
     ATOMS,
     CLASSES,
@@ -22,7 +22,7 @@ from dsc.experiments.texture_bins import (
     compare,
     turned_middle,
 )
-from dsc.texture.features import histograms
+from dsc.texture.histograms import histograms
 from dsc.texture.neighbours import chi_square
 
 DATA = dict.fromkeys(EXPERIMENTS, "cc0") | {"toy": "auto", "net": "synthetic"}

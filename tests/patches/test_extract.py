@@ -14,8 +14,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from PIL import Image
 
 from dsc.errors import DscError
-from dsc.patches import PatchConfig, extract_patches, open_patches, tiles
-from dsc.patches.pictures import open_pictures
+from dsc.images import tiles
+from dsc.images.image import open_pictures
+from dsc.patches import PatchConfig, extract_patches, open_patches
 from dsc.patches.scan import scan
 from dsc.store import open_dataset
 

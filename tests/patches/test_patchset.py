@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import dsc
 from dsc.basis.grid import disk_mask
 from dsc.errors import DscError
-from dsc.patches import PatchConfig, as_source, cache, extract_patches, open_patches
+from dsc.images import cache
+from dsc.patches import PatchConfig, as_source, extract_patches, open_patches
 from dsc.store import open_store
 
 CONFIG = {"min_std": 0.03, "center": True, "unit": True}
@@ -25,7 +26,8 @@ CONFIG = {"min_std": 0.03, "center": True, "unit": True}
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory, picture):
     """The same patches lazily, materialised, and in small tiles and chunks."""
-    from dsc.patches import extract, tiles
+    from dsc.images import tiles
+    from dsc.patches import extract
 
     root = tmp_path_factory.mktemp("sets")
     pictures = [

@@ -12,7 +12,7 @@ import pytest
 from skimage import data
 
 import dsc
-from dsc.model.runs import from_toml, to_toml
+from dsc.dictionary.run import from_toml, to_toml
 from dsc.report.write import write_report
 
 HINT = (

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import dsc
+from dsc.cli.report import report as command
+from dsc.dictionary.run import load_dictionary
 from dsc.errors import DscError
-from dsc.model.runs import load_dictionary
-from dsc.report.command import report as command
 from dsc.report.sample import find_patches
 from dsc.report.write import PLOTS, write_report
 

@@ -11,15 +11,16 @@ from sklearn.model_selection import cross_val_score
 import dsc
 from dsc.engine import open_engine
 from dsc.errors import DscError
-from dsc.patches.pictures import open_pictures
-from dsc.texture import features, fit
+from dsc.experiments.textures import CLASSES, write_suite
+from dsc.images.image import open_pictures
+from dsc.texture import fit
+from dsc.texture import histograms as features
 from dsc.texture.config import TextureConfig
+from dsc.texture.dataset import read_inputs
 from dsc.texture.fit import fit_texture
-from dsc.texture.inputs import read_inputs
 from dsc.texture.model import TextureModel
 from dsc.texture.neighbours import chi_square
-from dsc.texture.suite import read_suite
-from dsc.texture.synthetic import CLASSES, write_suite
+from dsc.texture.outex import read_suite
 
 OPTIONS = {"n_atoms": 2, "diameter": 7, "n_iterations": 2, "patches_per_image": 100, "stride": 3}
 

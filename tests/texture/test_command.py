@@ -16,15 +16,15 @@ from click.testing import CliRunner
 from PIL import Image
 
 import dsc as library
-from dsc.cli import main
+from dsc.cli.main import main
+from dsc.dictionary.run import from_toml
 from dsc.engine import open_engine
-from dsc.model.runs import from_toml
-from dsc.texture import features
+from dsc.experiments.textures import CLASSES, write_suite
+from dsc.texture import histograms as features
+from dsc.texture.dataset import read_inputs
 from dsc.texture.evaluate import evaluate_model
-from dsc.texture.inputs import read_inputs
 from dsc.texture.neighbours import chi_square
-from dsc.texture.suite import read_suite
-from dsc.texture.synthetic import CLASSES, write_suite
+from dsc.texture.outex import read_suite
 
 OPTIONS = {"n_atoms": 2, "diameter": 7, "n_iterations": 2, "patches_per_image": 100, "stride": 3}
 

@@ -8,9 +8,9 @@ from PIL import Image
 import dsc
 from dsc.engine import Engine, Resources, open_engine
 from dsc.errors import DscError
-from dsc.patches.pictures import open_pictures
-from dsc.texture import features
-from dsc.texture.features import (
+from dsc.images.image import open_pictures
+from dsc.texture import histograms as features
+from dsc.texture.histograms import (
     FeatureLog,
     check_pictures,
     count_labels,

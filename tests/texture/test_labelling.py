@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
 import dsc
-from dsc.patches.pictures import Picture, open_pictures
+from dsc.images.image import Picture, open_pictures
 from dsc.texture import labelling
 from dsc.texture.labelling import NONE, Labeller
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dsc
-from dsc.texture.suite import read_suite
+from dsc.texture.outex import read_suite
 
 pytestmark = pytest.mark.skipif(
     "DSC_DATA" not in os.environ,

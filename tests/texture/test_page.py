@@ -18,8 +18,7 @@ from skimage.color import rgb2lab
 from dsc.basis import disk_basis
 from dsc.errors import DscError
 from dsc.report.numbers import look_up
-from dsc.texture.report.figures import accuracy_axis, cell_strengths, plot_angles, plot_errors
-from dsc.texture.report.page import (
+from dsc.report.texture import (
     PLOTS,
     ClassMap,
     ConfusedPair,
@@ -27,7 +26,8 @@ from dsc.texture.report.page import (
     class_colours,
     write_texture_report,
 )
-from dsc.texture.report.shown import FIRST_COLOURS, label_shares, paint_map
+from dsc.report.texture_figures import accuracy_axis, cell_strengths, plot_angles, plot_errors
+from dsc.report.texture_images import FIRST_COLOURS, label_shares, paint_map
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

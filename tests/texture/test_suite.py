@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dsc.errors import DscError
-from dsc.texture.suite import Sample, Suite, is_suite, read_suite
+from dsc.texture.outex import Sample, Suite, is_suite, read_suite
 
 CLASSES = "2\nwool 0 1\nfelt 1 1\n"
 TRAIN = "2\n000000.ras 0\n000001.ras 1\n"

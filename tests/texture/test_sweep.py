@@ -10,15 +10,15 @@ from PIL import Image
 
 from dsc.engine import Engine, Resources
 from dsc.errors import DscError
+from dsc.experiments.textures import CLASSES, write_suite
+from dsc.report.sweep import lowest, plot_sweep, sweep_table
 from dsc.texture.config import METHODS, TextureConfig
+from dsc.texture.dataset import Labelled, read_inputs
 from dsc.texture.fit import extract_classes, fit_texture
-from dsc.texture.inputs import Labelled, read_inputs
 from dsc.texture.neighbours import cross_validate
 from dsc.texture.sweep import SettingResult, SweepGrid, SweepResult, best_of, run_sweep
-from dsc.texture.sweep.page import lowest, plot_sweep, sweep_table
 from dsc.texture.sweep.results import CAUTION
 from dsc.texture.sweep.run import expected_patches, group_size, make_groups
-from dsc.texture.synthetic import CLASSES, write_suite
 
 BASE = TextureConfig(n_iterations=2, patches_per_image=100, stride=3)
 GRID = SweepGrid(n_atoms=(2, 4), diameter=(7,), sparsity=(1, 2), method=("rotational", "augmented"))

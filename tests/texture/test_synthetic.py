@@ -7,12 +7,12 @@ import pytest
 from scipy import ndimage
 
 from dsc.errors import DscError
-from dsc.patches.convert import to_grey
-from dsc.patches.formats import decode
+from dsc.experiments.textures import CLASSES, draw_texture, write_suite
+from dsc.images.convert import to_grey
+from dsc.images.formats import decode
 from dsc.texture.lbp import lbp_histogram
 from dsc.texture.neighbours import chi_square, nearest
-from dsc.texture.suite import is_suite, read_suite
-from dsc.texture.synthetic import CLASSES, draw_texture, write_suite
+from dsc.texture.outex import is_suite, read_suite
 
 
 @pytest.fixture(scope="module")

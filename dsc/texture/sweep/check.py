@@ -15,8 +15,8 @@ from dsc.engine.numerics import numerics_fingerprint
 from dsc.errors import DscError, raise_listed
 from dsc.patches.scan import Grid
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import picture_hash
-from dsc.texture.inputs import Labelled, check_classes, label_places
+from dsc.texture.dataset import Labelled, check_classes, label_places
+from dsc.texture.histograms import picture_hash
 from dsc.texture.neighbours import cross_validate
 from dsc.texture.sweep.results import SWEPT
 

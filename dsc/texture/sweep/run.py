@@ -18,14 +18,16 @@ from typing import Any, cast
 import numpy as np
 
 from dsc.basis import make_basis
+from dsc.dictionary.learn import make_problem, start_atoms
+from dsc.dictionary.loop import PatchSource, Problem, State, learn_problems, plan_problems
 from dsc.engine import Engine, open_engine
 from dsc.errors import DscError, raise_listed
-from dsc.learning.loop import PatchSource, Problem, State, learn_problems, plan_problems
-from dsc.model.learn import make_problem, start_atoms
 from dsc.patches import StoredPatches
 from dsc.patches.scan import Grid
 from dsc.texture.config import TextureConfig
-from dsc.texture.features import (
+from dsc.texture.dataset import Labelled, label_places
+from dsc.texture.fit import extract_classes, label_bytes
+from dsc.texture.histograms import (
     check_memory,
     check_textured,
     count_labels,
@@ -33,14 +35,11 @@ from dsc.texture.features import (
     joined_counts,
     pruned_share,
 )
-from dsc.texture.fit import extract_classes, label_bytes
-from dsc.texture.inputs import Labelled, label_places
 from dsc.texture.labelling import Labeller
 from dsc.texture.model import make_labeller
 from dsc.texture.neighbours import cross_validate
 from dsc.texture.sweep.check import check_sweep, patches_key, sweep_identity
 from dsc.texture.sweep.folder import PATCHES, SweepFolder
-from dsc.texture.sweep.page import write_sweep
 from dsc.texture.sweep.results import SettingResult, SweepGrid, SweepResult
 
 PROBLEMS = 4  # dictionaries per thread that are learned together, at least
@@ -127,6 +126,8 @@ def run_sweep(
     plain = json.loads(json.dumps(options or {}, default=str))
     results = tuple(done[config] for config in settings)
     sweep = SweepResult(place.path, grid, identity, label_names, plain, results)
+    from dsc.report.sweep import write_sweep
+
     write_sweep(sweep, place)
     return sweep
 

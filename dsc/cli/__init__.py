@@ -1,0 +1,1 @@
+"""The `dsc` command: parse, call one library function, render, print."""

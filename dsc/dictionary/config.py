@@ -1,0 +1,65 @@
+"""What to learn: the options of `dsc.learn`, which are also those of the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dsc.basis import BASES, SteerableBasis
+from dsc.errors import DscError
+from dsc.options import Options, option
+from dsc.pursuit.omp import EMPTY, check_angles
+from dsc.update.statistics import UPDATES
+
+INITS = ("random", "patches")
+SETTLE = 5  # the last iterations, in which twins are left alone
+
+
+@dataclass(frozen=True)
+class LearnConfig(Options):
+    """Options of one dictionary.
+
+    Attributes are documented by their `help` metadata, which the command line shows too.
+    """
+
+    n_atoms: int = option(20, "Atoms in the dictionary.")
+    sparsity: int = option(4, "Atoms per patch, at most.")
+    n_angles: int | None = option(
+        None, "Size of the angle grid; by default 60, or 1 for the pixel basis."
+    )
+    n_iterations: int = option(10, "Passes over the patches.")
+    basis: str = option(
+        "disk", "Coordinates of a patch; pixels is a standard dictionary.", tuple(BASES)
+    )
+    update: str = option("ksvd", "How atoms are updated.", tuple(UPDATES))
+    init: str = option("random", "Start from random atoms, or from patches of the set.", INITS)
+    replace_twins: float | None = option(
+        None,
+        "Restart one of two atoms more alike than this (0 to 1) up to rotation; never in the last "
+        f"{SETTLE} iterations. Off by default.",
+    )
+    min_improvement: float | None = option(
+        None, "Stop once an iteration lowers the error by less than this fraction. Off by default."
+    )
+    seed: int = option(0, "Seed of everything random.")
+
+    def __post_init__(self) -> None:
+        self._make_plain()
+        problems = self._count_problems({"n_atoms": 1, "sparsity": 1, "n_iterations": 0, "seed": 0})
+        if isinstance(self.n_atoms, int) and self.n_atoms >= EMPTY:
+            problems.append(f"n_atoms: found {self.n_atoms}, need less than {EMPTY}")
+        problems += self._choice_problems()
+        for name in ("replace_twins", "min_improvement"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= 1:
+                problems.append(f"{name}: found {value!r}, need a number in (0, 1]")
+        if problems:
+            raise DscError("\n".join(problems))
+
+    def resolve(self, basis: SteerableBasis) -> int:
+        """The number of angles on this basis, once options and basis are known to fit."""
+        if self.sparsity > basis.n_coords:
+            raise DscError(
+                f"sparsity: found {self.sparsity}, need at most {basis.n_coords}, the coordinates "
+                f"of the {basis.name} basis of diameter {basis.diameter}"
+            )
+        return check_angles(self.n_angles, basis)

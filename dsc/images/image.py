@@ -1,0 +1,159 @@
+"""Pictures, read by window: those of files are decoded once, those of Zarr never as a whole."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.errors import DscError, raise_listed
+from dsc.images.cache import CACHE, DECODED
+from dsc.images.convert import to_grey
+from dsc.images.formats import NUMPY, decode, probe, probe_array, take_plane
+from dsc.images.inputs import Found, Input, find, is_zarr, names_of
+from dsc.images.tiles import read_region, tile_shape
+from dsc.store.foreign import Plane, open_planes
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One grey picture, wherever it is.
+
+    Attributes
+    ----------
+    name
+        For people.
+    label
+        Its class, if it has one.
+    shape
+        (y, x).
+    source
+        A file and the page in it, a plane of a Zarr array, or the pixels.
+    token
+        Under which its tiles are kept: a Zarr array may be another one when it is opened again.
+    """
+
+    name: str
+    label: str | None
+    shape: tuple[int, int]
+    source: tuple[Path, int] | Plane | NDArray[Any] = field(repr=False)
+    token: str = field(default_factory=lambda: uuid.uuid4().hex, repr=False)
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """(y, x) of the windows that are read at a time."""
+        chunks = self.source.chunks if isinstance(self.source, Plane) else (1, 1)
+        return tile_shape(self.shape, chunks)
+
+    def read(self, y0: int, y1: int, x0: int, x1: int) -> Floats:
+        """Grey values of the window of rows y0 to y1 and columns x0 to x1: (y, x).
+
+        Whole numbers are divided by the largest one of their type, floats stay as they are.
+        """
+        if not (0 <= y0 < y1 <= self.shape[0] and 0 <= x0 < x1 <= self.shape[1]):
+            raise DscError(
+                f"{self.name}: found rows {y0} to {y1} and columns {x0} to {x1}, need a window "
+                f"inside {self.shape[0]} × {self.shape[1]}"
+            )
+        if not isinstance(self.source, Plane):
+            return to_grey(self._pixels()[y0:y1, x0:x1])
+        region = read_region(self.shape, self.tile, self._tile, slice(y0, y1), slice(x0, x1))
+        return np.ascontiguousarray(region.pixels[:, x0 - region.x : x1 - region.x])
+
+    def whole(self) -> Floats:
+        """All grey values: (y, x)."""
+        return self.read(0, self.shape[0], 0, self.shape[1])
+
+    def _pixels(self) -> NDArray[Any]:
+        """The pixels of a file or an array, in their own type."""
+        if isinstance(self.source, np.ndarray):
+            return self.source
+        assert isinstance(self.source, tuple)
+        path, page = self.source
+        if path.suffix.lower() in NUMPY:  # mapped into memory, not loaded
+            return decode(path, page)
+        status = path.stat()
+        key = ("file", str(path), page, status.st_mtime_ns, status.st_size)
+        return DECODED.get(key, lambda: (decode(path, page),))[0]
+
+    def _tile(self, i: int, j: int) -> Floats:
+        """A tile of a Zarr plane."""
+        plane = self.source
+        assert isinstance(plane, Plane)
+        y, x = i * self.tile[0], j * self.tile[1]
+        y1, x1 = min(y + self.tile[0], self.shape[0]), min(x + self.tile[1], self.shape[1])
+        return CACHE.get((self.token, i, j), lambda: (to_grey(plane.read(y, y1, x, x1)),))[0]
+
+
+Inputs = Input | Iterable[Input] | list[Picture]
+
+
+def open_pictures(inputs: Input | Iterable[Input]) -> list[Picture]:
+    """All pictures of some inputs, sorted by path.
+
+    Parameters
+    ----------
+    inputs
+        Files (PNG, TIFF, JPEG, BMP, GIF, Sun raster, .npy), folders, globs, Zarr arrays,
+        OME-Zarrs (level 0) and NumPy arrays, one or several. A folder stands for the pictures in
+        it; one folder per class gives labels. Every page, frame or plane is a picture.
+
+    Returns
+    -------
+    The pictures. All that cannot be used is named in one error, of very many the first hundred.
+    """
+    pictures, problems = scan_inputs(inputs)
+    raise_listed("pictures", problems)
+    return pictures
+
+
+def scan_inputs(inputs: Inputs) -> tuple[list[Picture], list[str]]:
+    """The pictures of some inputs, and what is wrong with the others.
+
+    Pictures that are open already stay as they are, in their order.
+    """
+    if isinstance(inputs, list) and inputs and isinstance(inputs[0], Picture):
+        return inputs, []
+    found, problems = find(inputs)  # type: ignore[arg-type]
+    pictures: list[Picture] = []
+    for item, name in zip(found, names_of(found), strict=True):
+        try:
+            pictures += _pictures(item, name)
+        except Exception as error:  # whatever a decoder raises is the file's fault
+            problems.append(_problem(name, error))
+    return pictures, problems
+
+
+def picture_problem(picture: Picture, error: Exception) -> str:
+    """What is wrong with a picture, in one line."""
+    return _problem(picture.name, error)
+
+
+def _problem(name: str, error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if text.startswith(name) else f"{name}: {text}"
+
+
+def _pictures(item: Found, name: str) -> Iterator[Picture]:
+    source = item.source
+    if isinstance(source, np.ndarray):
+        entries: list[tuple[Any, tuple[int, int]]] = [
+            (take_plane(source, page), shape) for page, shape in probe_array(source)
+        ]
+    elif isinstance(source, str) or is_zarr(source):
+        entries = [(plane, plane.shape) for plane in open_planes(os.fspath(source))]
+    else:
+        entries = [((source, page), shape) for page, shape in probe(source)]
+    if not entries:
+        raise DscError("found no picture in it")
+    for number, (origin, shape) in enumerate(entries):
+        numbered = name if len(entries) == 1 else f"{name}[{number}]"
+        yield Picture(numbered, item.label, (int(shape[0]), int(shape[1])), origin)

@@ -1,0 +1,155 @@
+"""Which pictures are meant: files, folders, folders of classes, globs, Zarr and arrays."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.images.formats import SUFFIXES
+
+_ZARR_FILES = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+
+Input = str | os.PathLike[str] | NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A file, a Zarr or an array that holds pictures.
+
+    Attributes
+    ----------
+    source
+        Path of a file, URL or path of a Zarr, or an array.
+    label
+        Its class, if it comes from a folder of one.
+    folder
+        The folder it was found in, if that was given and not the file.
+    """
+
+    source: Path | str | NDArray[Any]
+    label: str | None = None
+    folder: Path | None = None
+
+
+def find(inputs: Input | Iterable[Input]) -> tuple[list[Found], list[str]]:
+    """Everything that holds pictures, sorted by path, and what is wrong with the inputs.
+
+    A folder stands for the pictures in it. If it has none but its subfolders have, each of them is
+    a class. If several folders are given, each of them is a class. Classes count only if every
+    picture has one, and not all the same.
+    """
+    single = isinstance(inputs, str | os.PathLike | np.ndarray)
+    given = [inputs] if single else list(inputs)  # type: ignore[arg-type]
+    found: list[Found] = []
+    problems: list[str] = []
+    for item in given:
+        if isinstance(item, np.ndarray):
+            found.append(Found(item))
+        elif "://" in (text := str(item)):
+            found.append(Found(text))
+        else:
+            found += _expand(Path(text).expanduser(), problems)
+    if not found and not problems:
+        problems.append("found no input, need pictures: files, folders, globs or Zarr arrays")
+    return _with_classes(_sorted(found)), problems
+
+
+def names_of(found: list[Found]) -> list[str]:
+    """A short unique name for each: its path below the folder that all are in."""
+    paths = [item.source for item in found if isinstance(item.source, Path)]
+    parent = os.path.commonpath([path.parent for path in paths]) if paths else ""
+    names = []
+    for number, item in enumerate(found):
+        if isinstance(item.source, np.ndarray):
+            names.append(f"array {number}")
+        elif isinstance(item.source, Path):
+            names.append(item.source.relative_to(parent).as_posix())
+        else:
+            names.append(item.source)
+    return names
+
+
+def is_zarr(path: Path) -> bool:
+    """Whether a folder is a Zarr array or group."""
+    return path.is_dir() and any((path / name).exists() for name in _ZARR_FILES)
+
+
+def _expand(path: Path, problems: list[str]) -> Iterator[Found]:
+    if is_zarr(path) or path.is_file():
+        if is_zarr(path) or path.suffix.lower() in SUFFIXES:
+            yield Found(path.absolute())
+        else:
+            problems.append(f"{path}: unknown type of file, need one of {', '.join(SUFFIXES)}")
+    elif path.is_dir():
+        yield from _expand_folder(path.absolute(), problems)
+    elif any(sign in str(path) for sign in "*?["):
+        matches = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207 (skips hidden files)
+        if not matches:
+            problems.append(f"{path}: nothing matches")
+        for match in matches:
+            yield from _expand(Path(match), problems)
+    else:
+        problems.append(f"{path}: does not exist")
+
+
+def _expand_folder(folder: Path, problems: list[str]) -> Iterator[Found]:
+    direct = _pictures_in(folder)
+    subfolders = [p for p in folder.iterdir() if p.is_dir() and not is_zarr(p) and _visible(p)]
+    classes = {sub.name: inside for sub in sorted(subfolders) if (inside := _pictures_in(sub))}
+    if direct and classes:
+        problems.append(
+            f"{folder}: found pictures in it and in its folders {', '.join(classes)}: say which, "
+            f"for example '{folder}/*{direct[0].suffix}'"
+        )
+    elif direct:
+        yield from (Found(path, None, folder) for path in direct)
+    elif classes:
+        yield from (Found(path, name) for name, inside in classes.items() for path in inside)
+    else:
+        problems.append(f"{folder}: found no pictures in it, nor in folders directly below it")
+
+
+def _pictures_in(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if _visible(path)
+        and (is_zarr(path) or (path.is_file() and path.suffix.lower() in SUFFIXES))
+    )
+
+
+def _visible(path: Path) -> bool:
+    return not path.name.startswith(".")
+
+
+def _sorted(found: list[Found]) -> list[Found]:
+    """Without repetitions: paths in their order, then URLs, then arrays as they were given."""
+    unique: dict[Any, Found] = {}
+    for number, item in enumerate(found):
+        if isinstance(item.source, np.ndarray):
+            unique.setdefault((2, (number,)), item)
+        elif isinstance(item.source, Path):
+            unique.setdefault((0, item.source.parts), item)
+        else:
+            unique.setdefault((1, (item.source,)), item)
+    return [unique[key] for key in sorted(unique)]
+
+
+def _with_classes(found: list[Found]) -> list[Found]:
+    folders = {item.folder for item in found if item.folder is not None}
+    if len(folders) > 1:
+        found = [
+            replace(item, label=item.folder.name) if item.folder is not None else item
+            for item in found
+        ]
+    classes = {item.label for item in found}
+    if len(classes) > 1 and None not in classes:
+        return found
+    return [replace(item, label=None) for item in found]

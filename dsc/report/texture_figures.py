@@ -1,0 +1,220 @@
+"""Figures of a texture evaluation: accuracy by angle, confusion, errors, atoms, class maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from dsc.report.plots import (
+    ACCENT,
+    INK,
+    PALE,
+    SECOND,
+    SIZE,
+    drawing,
+    set_accuracy_axis,
+    set_error_axis,
+)
+from dsc.report.texture_images import (
+    COLUMNS,
+    Floats,
+    Pictures,
+    atom_strip,
+    class_colours,
+    small_grey,
+    small_map,
+)
+
+LOW_ENDS = (0.99, 0.98, 0.95, 0.9, 0.8, 0.5, 0.0)  # where an axis of accuracies may begin
+MOST_ROWS = 24  # of pictures in one figure
+TILE_SIDE = 240  # pixels of a picture in a figure
+MOST_LETTERS = 16  # of a class in a figure
+
+Tile = NDArray[np.uint8]
+
+
+def accuracy_axis(by_angle: Sequence[dict[str, Any]]) -> float:
+    """Where the axis of accuracies begins; it ends at one.
+
+    It shows the worst angle well above the bottom, and is never so short that a single picture
+    would look like a large error.
+
+    Examples
+    --------
+    >>> accuracy_axis([{"angle": 5.0, "n": 480, "accuracy": 0.9979}])
+    0.99
+    >>> accuracy_axis([{"angle": 5.0, "n": 20, "accuracy": 1.0}])
+    0.8
+    """
+    worst = max(1 - one["accuracy"] for one in by_angle)
+    single = 1 / max(1, min(one["n"] for one in by_angle))
+    need = max(1.15 * worst, 4 * single)
+    return next((low for low in LOW_ENDS if 1 - low >= need - 1e-9), 0.0)
+
+
+def plot_angles(by_angle: Sequence[dict[str, Any]], overall: float) -> Figure:
+    """Accuracy at each angle, as errors that hang from the line of 100 %."""
+    low = accuracy_axis(by_angle)
+    place = np.arange(len(by_angle))
+    accuracy = np.array([one["accuracy"] for one in by_angle])
+    with drawing():
+        figure, axes = _axes("angle of the test pictures", "accuracy")
+        axes.bar(place, accuracy - 1, bottom=1, color=PALE, width=0.5)
+        axes.plot(place, accuracy, "o", color=ACCENT, markersize=5.5, clip_on=False, zorder=3)
+        axes.axhline(overall, color=SECOND, linewidth=1.2, linestyle=(0, (4, 3)))
+        below = overall - low > 0.2 * (1 - low)  # room for the text
+        left = accuracy[-1] < accuracy[0]  # where the bar is shorter
+        axes.annotate(
+            "all angles", (0.01 if left else 0.99, overall), xycoords=("axes fraction", "data"),
+            xytext=(0, -4 if below else 4), textcoords="offset points",
+            ha="left" if left else "right",
+            va="top" if below else "bottom", color=SECOND, fontsize=8.5,
+        )  # fmt: skip
+        step = -(-len(by_angle) // 12)
+        axes.set_xticks(place[::step], [f"{one['angle']:g}°" for one in by_angle[::step]])
+        axes.set_xlim(-0.6, len(by_angle) - 0.4)
+        set_accuracy_axis(axes, low)
+    return figure
+
+
+def plot_confusion(confusion: Sequence[Sequence[int]], names: Sequence[str]) -> Figure:
+    """Counts of (true, predicted) classes: right ones blue, wrong ones orange."""
+    count = np.array(confusion)
+    n_labels = len(names)
+    strength = cell_strengths(confusion)
+    shades = np.ones((*count.shape, 3))
+    colour = np.where(np.eye(n_labels, dtype=bool)[..., None], to_rgb(ACCENT), to_rgb(SECOND))
+    shades += strength[..., None] * (colour - 1)
+    side = 0.33 * n_labels + 1.8
+    with drawing():
+        figure = Figure(figsize=(side, side), layout="constrained")
+        axes = figure.add_subplot()
+        axes.imshow(shades, interpolation="none")
+        for i, j in zip(*np.nonzero(count), strict=True):
+            axes.text(j, i, str(count[i, j]), ha="center", va="center", color=INK, fontsize=7.5)
+        short = [_short(name) for name in names]
+        axes.set_xticks(range(n_labels), short, rotation=90)
+        axes.set_yticks(range(n_labels), short)
+        axes.set_xticks(np.arange(n_labels + 1) - 0.5, minor=True)
+        axes.set_yticks(np.arange(n_labels + 1) - 0.5, minor=True)
+        axes.grid(visible=False)
+        axes.grid(visible=True, which="minor", axis="both")
+        axes.tick_params(length=0, which="both", labelsize=8)
+        axes.set(xlabel="predicted class", ylabel="true class")
+    return figure
+
+
+def cell_strengths(confusion: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+    """How strongly each cell is coloured: more for a larger share of the row.
+
+    A single wrong picture is well visible; nothing is coloured where there is none. At most 0.52,
+    on which a count is readable on light pages and on dark ones.
+    """
+    count = np.array(confusion, np.float64)
+    share = count / np.maximum(count.sum(1, keepdims=True), 1)
+    least = np.where(np.eye(len(count), dtype=bool), 0.08, 0.38)
+    return np.where(count > 0, least + (0.52 - least) * share, 0)
+
+
+def plot_errors(history: Sequence[Sequence[float]], names: Sequence[str]) -> Figure:
+    """Error of each class's dictionary over iterations, one thin line per class."""
+    ends = sorted((line[-1], place) for place, line in enumerate(history) if line)
+    values = [value for line in history for value in line]
+    with drawing():
+        figure, axes = _axes("dictionary updates", "error per pixel")
+        named = {ends[0][1]: "top", ends[-1][1]: "bottom"}
+        for place, line in enumerate(history):
+            strong = place in named
+            axes.plot(
+                line, color=ACCENT, linewidth=1.5 if strong else 0.9, alpha=1 if strong else 0.55,
+                marker="o" if len(line) == 1 else "", markersize=3,
+            )  # fmt: skip
+        for place, side in named.items():
+            line = history[place]
+            axes.annotate(
+                _short(names[place]), (len(line) - 1, line[-1]), xytext=(5, 0), color=ACCENT,
+                textcoords="offset points", va=side, fontsize=8.5,
+                annotation_clip=False,
+            )  # fmt: skip
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        last = max(1, max(len(line) for line in history) - 1)
+        axes.set_xlim(-0.02 * last, 1.02 * last)
+        set_error_axis(axes, values)
+    return figure
+
+
+def plot_atoms(atoms: Floats, names: Sequence[str]) -> Figure:
+    """The most used atoms of each class in a row, (label, atom, y, x)."""
+    strips = [atom_strip(some[:COLUMNS]) for some in atoms]
+    tiles = [np.dstack([strip[..., :1]] * 3 + [strip[..., 1:]]) for strip in strips]
+    return _tiled([[tile] for tile in tiles], [_short(name) for name in names], 5.0)
+
+
+def plot_maps(pictures: Pictures, n_labels: int) -> Figure:
+    """Test pictures, each beside the classes of its patches."""
+    shown = pictures.maps[:MOST_ROWS]
+    colours = class_colours(n_labels)
+    rows = [[_opaque(one.grey), small_map(one, colours, TILE_SIDE)] for one in shown]
+    return _tiled(rows, [f"{_short(one.true)}\ntaken for {_short(one.predicted)}" for one in shown])
+
+
+def plot_pairs(pictures: Pictures) -> Figure:
+    """Confused pictures: the picture, its nearest neighbour, one of its own class."""
+    shown = pictures.confused[:MOST_ROWS]
+    rows = [[_opaque(one.query), _opaque(one.nearest), _opaque(one.true_example)] for one in shown]
+    titles = ("test picture", "nearest", "of its own class")
+    labels = [f"{_short(one.true)}\ntaken for {_short(one.predicted)}" for one in shown]
+    return _tiled(rows, labels, titles=titles)
+
+
+def _tiled(
+    rows: Sequence[Sequence[Tile]],
+    labels: Sequence[str],
+    width: float = 1.5,
+    titles: Sequence[str] = (),
+) -> Figure:
+    """Rows of pictures `width` inches wide, with a label before each row."""
+    gap, margin, top = 0.08, 1.6, 0.3 if titles else 0.0
+    heights = [max(width * tile.shape[0] / tile.shape[1] for tile in row) for row in rows]
+    total_width = margin + max(len(row) for row in rows) * (width + gap)
+    total_height = top + sum(heights) + gap * len(rows)
+    with drawing():
+        figure = Figure(figsize=(total_width, total_height))
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        y = top
+        for row, label, height in zip(rows, labels, heights, strict=True):
+            axes.text(margin - 0.1, y + height / 2, label, ha="right", va="center", size=8.5)
+            for j, tile in enumerate(row):
+                x, high = margin + j * (width + gap), width * tile.shape[0] / tile.shape[1]
+                axes.imshow(tile, extent=(x, x + width, y + high, y), interpolation="none")
+            y += height + gap
+        for j, title in enumerate(titles):
+            x = margin + j * (width + gap) + width / 2
+            axes.text(x, top - 0.08, title, ha="center", va="bottom", size=8.5)
+        axes.set(xlim=(0, total_width), ylim=(total_height, 0), aspect="auto")
+    return figure
+
+
+def _opaque(grey: Floats) -> Tile:
+    value = small_grey(grey, TILE_SIDE)
+    return np.dstack([value, value, value, np.full_like(value, 255)])
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
+
+
+def _axes(x: str, y: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(xlabel=x, ylabel=y)
+    axes.tick_params(length=0)
+    return figure, axes

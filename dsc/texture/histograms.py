@@ -1,0 +1,334 @@
+"""Histograms of pictures, picture by picture, with a log by which an interrupted run continues."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.engine import Engine, part_tasks
+from dsc.engine.plan import readable
+from dsc.errors import DscError, raise_listed
+from dsc.files import append_records, each_record, read_records
+from dsc.images.formats import NUMPY
+from dsc.images.image import picture_problem
+from dsc.patches import Picture
+from dsc.texture.labelling import NONE, Labeller
+
+TASKS = 12  # per thread, in a round: after each the log is written
+TASK_PATCHES = 8192  # in a task, at least
+ATOM_WEIGHT = 1 / 4  # beside classes; chosen by `dsc experiment texture-bins`
+
+Counts = NDArray[np.int64]
+Progress = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What was counted in a picture.
+
+    Attributes
+    ----------
+    counts
+        Patches that each atom codes best, the atoms of one class after those of another.
+    n_patches
+        Patches in all; those of zeros have no class.
+    evaluated
+        Pairs of an atom and a patch whose angles were tried.
+    seconds
+        Its share of the time that its round took.
+    """
+
+    counts: tuple[int, ...]
+    n_patches: int
+    evaluated: int
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True)
+class FeatureLog:
+    """A JSON-lines file of finished pictures: a header that names the model, then a line each.
+
+    Attributes
+    ----------
+    path
+        The file; made if it is not there.
+    model
+        What the counts depend on besides the picture; a log of another model is refused.
+    """
+
+    path: Path
+    model: dict[str, Any]
+
+    def read(self) -> dict[str, Feature]:
+        """Finished pictures by their hashes; a line that a kill has cut does not count."""
+        if self.path.is_dir() or not self.path.parent.is_dir():
+            raise DscError(f"{self.path}: need a file, in a folder that exists")
+        records = read_records(self.path)
+        if not records:
+            self._check_cut()
+            return {}
+        header = records[0].get("model")
+        if header != self.model:
+            raise DscError(
+                f"{self.path}: found features of another model ({header}), need those of "
+                f"{self.model}: choose another file, or remove it"
+            )
+        return {
+            record.pop("picture"): Feature(**{**record, "counts": tuple(record["counts"])})
+            for record in records[1:]
+        }
+
+    def _check_cut(self) -> None:
+        """Refuse a file that is not a log of ours whose first line was cut by a kill."""
+        found = self.path.read_bytes() if self.path.is_file() else b""
+        if not json.dumps({"model": self.model}).encode().startswith(found):
+            raise DscError(f"{self.path}: is no log of features of ours: choose another file")
+
+    def append(self, features: dict[str, Feature]) -> None:
+        """Add finished pictures."""
+        header = [] if any(True for _ in each_record(self.path)) else [{"model": self.model}]
+        lines = ({"picture": name, **asdict(feature)} for name, feature in features.items())
+        append_records(self.path, [*header, *lines])
+
+
+def count_labels(
+    pictures: Sequence[Picture],
+    labeller: Labeller,
+    engine: Engine,
+    log: FeatureLog | None = None,
+    progress: Progress | None = None,
+) -> list[Feature]:
+    """Label all patches of pictures and count them by atom: nothing else is kept.
+
+    Pictures that are in the log are not looked at again.
+    """
+    check_pictures(pictures, labeller.basis.diameter)
+    check_memory(labeller.task_bytes(pictures), engine)
+    names = [picture_hash(p) if log else str(i) for i, p in enumerate(pictures)]
+    done = log.read() if log else {}
+    todo = {name: p for name, p in zip(names, pictures, strict=True) if name not in done}
+    began, n_patches, n_done = time.perf_counter(), 0, len(pictures) - len(todo)
+    for batch in _rounds(todo, labeller, engine.resources.n_threads):
+        parts = [tuple(part.values()) for part in batch]
+        started = time.perf_counter()
+        results = engine.compute(part_tasks(label_part, parts, labeller=labeller))
+        share = (time.perf_counter() - started) / sum(len(part) for part in parts)
+        found = {
+            name: replace(feature, seconds=share)
+            for part, features in zip(batch, results, strict=True)
+            for name, feature in zip(part, features, strict=True)
+        }
+        if log:
+            log.append(found)
+        done |= found
+        n_done += len(found)
+        n_patches += sum(feature.n_patches for feature in found.values())
+        seconds = time.perf_counter() - began
+        if progress is not None:
+            progress(
+                {
+                    "done": n_done,
+                    "total": len(pictures),
+                    "patches_per_second": n_patches / seconds,
+                    "seconds": seconds,
+                    "seconds_left": seconds * (len(pictures) - n_done)
+                    / max(1, n_done - (len(pictures) - len(todo))),
+                }
+            )  # fmt: skip
+    return [done[name] for name in names]
+
+
+def label_part(pictures: tuple[Picture, ...], *, labeller: Labeller) -> list[Feature]:
+    """The features of a task's pictures."""
+    features = []
+    for picture in pictures:
+        try:
+            features.append(_count(picture, labeller))
+        except Exception as error:  # whatever a decoder raises is the file's fault
+            raise DscError(picture_problem(picture, error)) from error
+    return features
+
+
+def _count(picture: Picture, labeller: Labeller) -> Feature:
+    n_labels, n_atoms, _ = labeller.atoms.shape
+    counts = np.zeros(n_labels * n_atoms, np.int64)
+    n_patches = evaluated = 0
+    for _, atoms, n_pairs in labeller.best_pieces(picture):
+        counts += np.bincount(atoms[atoms != NONE], minlength=counts.size)
+        n_patches += atoms.size
+        evaluated += n_pairs
+    return Feature(tuple(counts.tolist()), n_patches, evaluated)
+
+
+def _rounds(
+    todo: dict[str, Picture], labeller: Labeller, n_threads: int
+) -> Iterator[list[dict[str, Picture]]]:
+    """Some tasks for every thread at a time, each of some pictures with enough patches."""
+    batch: list[dict[str, Picture]] = []
+    part: dict[str, Picture] = {}
+    n_patches = 0
+    for name, picture in todo.items():
+        part[name] = picture
+        n_patches += int(np.prod(labeller.grid(picture.shape)))
+        if n_patches >= TASK_PATCHES:
+            batch.append(part)
+            part, n_patches = {}, 0
+        if len(batch) >= TASKS * n_threads:
+            yield batch
+            batch = []
+    if part:
+        batch.append(part)
+    if batch:
+        yield batch
+
+
+def check_memory(task_bytes: int, engine: Engine) -> None:
+    """Refuse to label where a thread has less memory than labelling needs at a time."""
+    resources = engine.resources
+    if task_bytes > resources.memory_per_thread:
+        raise DscError(
+            f"labelling needs about {readable(task_bytes)} at a time but {resources.memory_of} has "
+            f"{readable(resources.memory_per_thread)} for each of {resources.n_threads} threads: "
+            "give more memory, or use fewer threads, fewer atoms or a smaller diameter"
+        )
+
+
+def check_pictures(pictures: Sequence[Picture], diameter: int) -> None:
+    """Refuse pictures that are smaller than a patch, all of them at once."""
+    small = [
+        f"{picture.name}: found {picture.shape[0]} × {picture.shape[1]} pixels, need at least "
+        f"{diameter} × {diameter}, the diameter of a patch"
+        for picture in pictures
+        if min(picture.shape) < diameter
+    ]
+    raise_listed("pictures", small)
+
+
+def check_textured(pictures: Sequence[Picture], engine: Engine) -> None:
+    """Refuse training pictures of one grey level, all of them at once, before anything is learned.
+
+    They would have no histogram.
+    """
+    here = [isinstance(picture.source, np.ndarray) for picture in pictures]
+    away = [picture for picture, is_here in zip(pictures, here, strict=True) if not is_here]
+    step = max(1, -(-len(away) // (TASKS * engine.resources.n_threads)))
+    parts = [tuple(away[begin : begin + step]) for begin in range(0, len(away), step)]
+    found = iter([one for part in engine.compute(part_tasks(flat_part, parts)) for one in part])
+    problems = [
+        _flat(picture.name)
+        for picture, is_here in zip(pictures, here, strict=True)
+        if (is_flat(picture) if is_here else next(found))
+    ]
+    raise_listed("pictures", problems)
+
+
+def flat_part(pictures: tuple[Picture, ...]) -> list[bool]:
+    """Which of a task's pictures have one grey level."""
+    return [is_flat(picture) for picture in pictures]
+
+
+def is_flat(picture: Picture) -> bool:
+    """Whether a picture has one grey level; reads no more than is needed to see it."""
+    height, width = picture.shape
+    level = None
+    try:
+        for y in range(0, height, picture.tile[0]):
+            rows = picture.read(y, min(y + picture.tile[0], height), 0, width)
+            level = rows[0, 0] if level is None else level
+            if (rows != level).any():
+                return False
+    except Exception as error:  # whatever a decoder raises is the file's fault
+        raise DscError(picture_problem(picture, error)) from error
+    return True
+
+
+def _flat(name: str) -> str:
+    return f"{name}: found nothing but constant patches, need a picture with some texture"
+
+
+def pruned_share(features: Sequence[Feature], labeller: Labeller) -> float | None:
+    """The share of (atom, patch) pairs whose angles were never tried; None without pruning."""
+    if not labeller.prunes:
+        return None
+    n_labels, n_atoms, _ = labeller.atoms.shape
+    n_pairs = sum(feature.n_patches for feature in features) * n_labels * n_atoms
+    return float(1 - sum(feature.evaluated for feature in features) / n_pairs)
+
+
+def joined_counts(
+    features: Sequence[Feature], names: Sequence[str], n_labels: int
+) -> NDArray[np.int64]:
+    """(picture, label, atom) the counts of pictures; refuses those without any texture."""
+    counts = np.array([feature.counts for feature in features], np.int64)
+    counts = counts.reshape(len(features), n_labels, -1)
+    totals = counts.sum(axis=(1, 2))
+    flat = [_flat(name) for name, total in zip(names, totals, strict=True) if total == 0]
+    raise_listed("pictures", flat)
+    return counts
+
+
+def histograms(counts: Counts, kind: str) -> NDArray[np.float64]:
+    """(picture, bin) of counts (picture, label, atom), each row summing to one.
+
+    Parameters
+    ----------
+    counts
+        Labelled patches, at least one in every picture.
+    kind
+        What a bin is: one of "classes", "atoms", or "both", first the classes, then the atoms, all
+        of them together with `ATOM_WEIGHT` of the weight of the classes.
+
+    Examples
+    --------
+    >>> histograms(np.array([[[1, 1], [2, 0]]]), "both")
+    array([[0.4 , 0.4 , 0.05, 0.05, 0.1 , 0.  ]])
+    """
+    classes, atoms = map(shares, by_class_and_atom(counts))
+    if kind == "both":
+        return np.hstack([classes, ATOM_WEIGHT * atoms]) / (1 + ATOM_WEIGHT)
+    return classes if kind == "classes" else atoms
+
+
+def by_class_and_atom(counts: Counts) -> tuple[Counts, Counts]:
+    """(picture, label) and (picture, atom of any label) of counts (picture, label, atom)."""
+    return counts.sum(axis=2), counts.reshape(len(counts), -1)
+
+
+def shares(counts: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Rows (picture, bin) that sum to one."""
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+
+
+def picture_hash(picture: Picture) -> str:
+    """SHA-256 of what a picture is read from: the bytes of its file, or its pixels."""
+    source = picture.source
+    try:
+        if isinstance(source, tuple) and source[0].suffix.lower() not in NUMPY:
+            path, page = source
+            status = path.stat()
+            whole = _file_hash(path, status.st_mtime_ns, status.st_size)
+            return hashlib.sha256(f"{whole} page {page}".encode()).hexdigest()
+        total = hashlib.sha256(repr(picture.shape).encode())
+        height, width = picture.shape
+        for y in range(0, height, picture.tile[0]):
+            rows = picture.read(y, min(y + picture.tile[0], height), 0, width)
+            total.update(np.ascontiguousarray(rows).data)
+        return total.hexdigest()
+    except Exception as error:  # whatever a decoder raises is the file's fault
+        raise DscError(picture_problem(picture, error)) from error
+
+
+@lru_cache(maxsize=64)
+def _file_hash(path: Path, *_: int) -> str:
+    """Of a file as it is now: its time and size make another call of another file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,1 +1,0 @@
-"""The report of a texture evaluation: what it shows, and the page."""

@@ -1,0 +1,141 @@
+"""`reconstruct`: overlapping coded disks averaged, without seams; compared with a slow oracle."""
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
+import dsc
+from dsc.dictionary import learn
+from dsc.dictionary import reconstruct as picture_module
+from dsc.errors import DscError
+from dsc.patches import ArrayPatches
+
+
+@pytest.fixture(scope="module")
+def centered(patches):
+    return learn(ArrayPatches(patches, center=True), 4, 2, n_iterations=2)
+
+
+@pytest.fixture(scope="module")
+def crop(picture):
+    """Taller than two bands of any tiling up to 64 rows."""
+    return picture("coins")[40:200, 50:90].astype(np.float32)
+
+
+def coded_windows(model, picture):
+    """All windows of a picture coded in one call, as decoded disks: (y, x, pixel)."""
+    side = model.basis.diameter
+    windows = sliding_window_view(picture, (side, side))
+    rows = windows.reshape(-1, side, side)[:, model.basis.mask].astype(np.float32)
+    means = rows.mean(1, keepdims=True) if model.patches["center"] else np.float32(0)
+    coords = model.basis.project(rows - means)
+    codes = dsc.encode(coords, model.atoms, model.basis, model.config.sparsity, model.n_angles)
+    pixels = model.basis.reconstruct(dsc.decode(codes, model.atoms, model.basis)) + means
+    return pixels.reshape(*windows.shape[:2], -1)
+
+
+def average(model, coded, shape, stride, origin):
+    """The average of all disks that cover each pixel, disk by disk."""
+    side = model.basis.diameter
+    total, cover = np.zeros(shape), np.zeros(shape)
+    for y in range(origin[0], coded.shape[0], stride):
+        for x in range(origin[1], coded.shape[1], stride):
+            window = np.s_[y : y + side, x : x + side]
+            total[window][model.basis.mask] += coded[y, x]
+            cover[window][model.basis.mask] += 1
+    with np.errstate(invalid="ignore"):
+        return total / cover
+
+
+@pytest.mark.parametrize("kind", ["plain", "centered"])
+def test_reconstruct__is_the_average_of_all_overlapping_disks(model, centered, crop, kind):
+    used = {"plain": model, "centered": centered}[kind]
+    found = used.reconstruct(crop)
+    assert found.shape == crop.shape
+    assert found.dtype == np.float32
+    expected = average(used, coded_windows(used, crop), crop.shape, 1, (0, 0))
+    inner = np.s_[7:-7, 7:-7]  # pixels that no window beyond the border reaches
+    np.testing.assert_allclose(found[inner], expected[inner], atol=1e-5)
+
+
+@pytest.mark.parametrize("stride", [2, 3])
+def test_reconstruct__with_a_stride_averages_the_disks_of_a_grid(model, crop, stride):
+    found = model.reconstruct(crop, stride=stride)
+    assert found.shape == crop.shape
+    assert np.isfinite(found).all()
+    coded = coded_windows(model, crop)
+    inner = np.s_[7:-7, 7:-7]
+    gaps = []
+    for y in range(stride):  # where the grid begins is not promised
+        for x in range(stride):
+            expected = average(model, coded, crop.shape, stride, (y, x))
+            gaps.append(np.abs(found[inner] - expected[inner]).max())
+    assert min(gaps) < 1e-5
+
+
+@pytest.mark.parametrize("band", [1, 5, 64, 1000])
+def test_reconstruct__does_not_depend_on_the_bands(model, crop, monkeypatch, band):
+    expected = model.reconstruct(crop[:60])
+    monkeypatch.setattr(picture_module, "BAND", band)
+    np.testing.assert_allclose(model.reconstruct(crop[:60], n_workers=2), expected, atol=1e-6)
+
+
+def test_reconstruct__every_pixel_up_to_the_border_is_close(centered, crop):
+    found = centered.reconstruct(crop)
+    assert np.isfinite(found).all()
+    error = (found - crop) ** 2
+    assert error.mean() < 0.2 * crop.var()
+    edge = np.concatenate([error[0], error[-1], error[:, 0], error[:, -1]])
+    assert edge.mean() < 10 * error.mean()
+
+
+def test_reconstruct__more_atoms_per_patch_come_closer(patches, crop):
+    errors = []
+    for sparsity in (1, 3, 8):
+        used = learn(patches, 6, sparsity, n_iterations=2)
+        errors.append(((used.reconstruct(crop) - crop) ** 2).mean())
+    assert errors[0] > errors[1] > errors[2]
+
+
+def test_reconstruct__a_centered_dictionary_keeps_brightness(centered, crop):
+    plain = centered.reconstruct(crop)
+    np.testing.assert_allclose(centered.reconstruct(crop + 5), plain + 5, atol=1e-3)
+    flat = np.full((20, 20), 0.25, np.float32)
+    np.testing.assert_allclose(centered.reconstruct(flat), flat, atol=1e-6)
+
+
+def test_reconstruct__a_quarter_turn_of_the_picture_turns_the_result(centered, crop):
+    turned = centered.reconstruct(np.rot90(crop))
+    expected = np.rot90(centered.reconstruct(crop))
+    assert np.median(np.abs(turned - expected)) < 1e-5
+    assert np.abs(turned - expected).mean() < 1e-3  # rounding may fork a pursuit
+
+
+def test_reconstruct__takes_whole_numbers_and_does_not_write_to_them(model, crop):
+    bytes_ = np.round(crop * 255).astype(np.uint8)
+    bytes_.setflags(write=False)
+    found = model.reconstruct(bytes_[:20, :20])
+    np.testing.assert_allclose(found, model.reconstruct(bytes_[:20, :20].astype(np.float64)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "stride", "message"),
+    [
+        ((20,), 1, r"picture: found shape \(20,\)"),
+        ((20, 20, 3), 1, r"picture: found shape \(20, 20, 3\)"),
+        ((6, 20), 1, r"at least 7 × 7"),
+        ((20, 20), 0, "stride: found 0"),
+        ((20, 20), 7, "stride: found 7"),
+    ],
+)
+def test_reconstruct__refuses_what_it_cannot_use(model, shape, stride, message):
+    with pytest.raises(DscError, match=message):
+        model.reconstruct(np.zeros(shape), stride=stride)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_reconstruct__refuses_pixels_that_are_no_numbers(model, crop, value):
+    bad = crop.copy()
+    bad[100, 20] = value
+    with pytest.raises(DscError, match=r"found (nan|inf)"):
+        model.reconstruct(bad)
