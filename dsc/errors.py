@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 
 MOST_LISTED = 100  # problems in one error
 
@@ -18,6 +19,23 @@ def unknown_choice(argument: str, found: object, choices: Iterable[str]) -> DscE
     near = difflib.get_close_matches(str(found), known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return DscError(f"{argument}: unknown {found!r}, need one of {', '.join(known)}{hint}")
+
+
+def count_problem(name: str, value: object, least: int, most: int | None = None) -> str:
+    """What is wrong with a value that must be a whole number; empty if nothing is.
+
+    Examples
+    --------
+    >>> count_problem("n_atoms", 2.5, 1)
+    'n_atoms: found 2.5, need a whole number ≥ 1'
+    >>> count_problem("diameter", 2, 3, 255)
+    'diameter: found 2, need a whole number from 3 to 255'
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if whole and least <= value and (most is None or value <= most):  # type: ignore[operator]
+        return ""
+    limits = f"≥ {least}" if most is None else f"from {least} to {most}"
+    return f"{name}: found {value!r}, need a whole number {limits}"
 
 
 def raise_listed(what: str, problems: Sequence[str]) -> None:

@@ -1,21 +1,106 @@
-"""Pictures of atoms."""
+"""Atoms and patches as grey disks: the one way in which they are shaded and put into a grid."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def plot_atoms(images: NDArray[np.float32], columns: int = 10) -> Figure:
-    """A grid of atoms (atom, y, x), grey around zero, transparent outside the disk."""
-    n_columns = min(columns, len(images))
-    n_rows = -(-len(images) // n_columns)
-    figure = Figure(figsize=(n_columns, 1.02 * n_rows), dpi=110)
-    figure.subplots_adjust(0.005, 0.01, 0.995, 0.99, 0.06, 0.06)
-    for place, image in enumerate(images):
-        axes = figure.add_subplot(n_rows, n_columns, place + 1)
-        axes.set_axis_off()
-        limit = float(np.nanmax(np.abs(image))) or 1.0
-        axes.imshow(image, cmap="gray", vmin=-limit, vmax=limit)
+COLUMNS = 10  # atoms in a row
+INCHES = 0.85  # of an atom in a figure
+LABEL = "#808080"  # readable on light and dark pages
+
+Floats = NDArray[np.floating]
+Shades = NDArray[np.uint8]
+
+
+def shades(images: Floats, low: Floats, high: Floats) -> Shades:
+    """(image, y, x, 2) grey and alpha, black at `low`, white at `high` (image,); NaN is clear."""
+    span = np.where(high > low, high - low, 1)
+    grey = (images - low[:, None, None]) / span[:, None, None]
+    inside = np.isfinite(images)
+    value = np.where(inside, np.clip(grey, 0, 1) * 255, 0).round().astype(np.uint8)
+    return np.stack([value, np.where(inside, 255, 0).astype(np.uint8)], axis=-1)
+
+
+def atom_shades(images: Floats) -> Shades:
+    """Atoms (atom, y, x), each with mid-grey at zero and its largest value black or white."""
+    limit = np.nanmax(np.abs(images), axis=(1, 2))
+    return shades(images, -limit, limit)
+
+
+def mosaic(disks: Shades, columns: int = COLUMNS, label_rows: int = 0) -> Shades:
+    """Disks in rows as one picture (y, x, 2), with `label_rows` clear pixels under each row."""
+    n_disks, height, width = disks.shape[:3]
+    gap = max(1, width // 10)
+    step_y, step_x = height + gap + label_rows, width + gap
+    n_columns = min(columns, n_disks)
+    canvas = np.zeros((-(-n_disks // n_columns) * step_y, n_columns * step_x, 2), np.uint8)
+    for index, disk in enumerate(disks):
+        row, column = divmod(index, n_columns)
+        top, left = row * step_y, column * step_x
+        canvas[top : top + height, left : left + width] = disk
+    return canvas
+
+
+def plot_disks(
+    disks: Shades,
+    columns: int = COLUMNS,
+    labels: Sequence[str] = (),
+    frames: Sequence[str | None] = (),
+) -> Figure:
+    """A grid of disks, with a label under each or a coloured frame around some.
+
+    Parameters
+    ----------
+    disks
+        (disk, y, x, 2), as `atom_shades` makes them.
+    columns
+        Disks in a row.
+    labels
+        Text under each disk.
+    frames
+        Colour of the frame of each disk; None for no frame.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    height, width = disks.shape[1:3]
+    gap, label_rows = max(1, width // 10), round(0.3 * height) if labels else 0
+    canvas = mosaic(disks, columns, label_rows)
+    n_y, n_x = canvas.shape[:2]
+    inches = INCHES / (width + gap)
+    figure = Figure(figsize=(n_x * inches, n_y * inches), dpi=110)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    grey, alpha = canvas[..., 0], canvas[..., 1]
+    axes.imshow(
+        np.dstack([grey, grey, grey, alpha]),
+        extent=(0, n_x, n_y, 0),
+        interpolation="none",  # an SVG then holds the pixels as they are
+        aspect="auto",
+    )
+    n_columns = min(columns, len(disks))
+    for index, label in enumerate(labels):
+        row, column = divmod(index, n_columns)
+        x = column * (width + gap) + width / 2
+        y = row * (height + gap + label_rows) + height + label_rows / 2
+        axes.text(x, y, label, ha="center", va="center", color=LABEL, size=7)
+    for index, colour in enumerate(frames):
+        if colour is not None:
+            row, column = divmod(index, n_columns)
+            corner = (column * (width + gap), row * (height + gap + label_rows))
+            axes.add_patch(
+                Rectangle(corner, width, height, fill=False, edgecolor=colour, linewidth=3)
+            )
     return figure
+
+
+def plot_atoms(images: Floats, columns: int = COLUMNS) -> Figure:
+    """A grid of atoms (atom, y, x), grey around zero, transparent outside the disk."""
+    return plot_disks(atom_shades(images), columns)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from dsc.report.plots import INK, drawing
+from dsc.report.figures import INK, drawing
 from dsc.report.sample import Shown
 
 Floats = NDArray[np.float32]

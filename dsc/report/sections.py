@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dsc.report.disks import Shades, data_url
+from dsc.report.figures import Drawn, themed_url
 from dsc.report.numbers import Numbers, look_up
-from dsc.report.plots import Drawn, themed_url
 
 MOST_ATOMS = 500  # drawn on the page
 

@@ -10,8 +10,18 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from dsc.report.figures import (
+    ACCENT,
+    INK,
+    PALE,
+    SECOND,
+    SIZE,
+    SOFT,
+    draw,
+    drawing,
+    set_accuracy_axis,
+)
 from dsc.report.page import page, table_tag
-from dsc.report.plots import ACCENT, INK, PALE, SECOND, SIZE, SOFT, draw, drawing, set_accuracy_axis
 from dsc.report.sections import STYLE as REPORT_STYLE
 from dsc.report.texture_sections import STYLE as SECTION_STYLE
 from dsc.report.texture_sections import facts_table, plot

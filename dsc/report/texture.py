@@ -11,9 +11,9 @@ from dsc.files import write_whole
 from dsc.report import texture_figures as figures
 from dsc.report import texture_gallery as gallery
 from dsc.report import texture_sections as sections
+from dsc.report.figures import Drawn, draw
 from dsc.report.numbers import Numbers
 from dsc.report.page import page
-from dsc.report.plots import Drawn, draw
 from dsc.report.sections import STYLE as REPORT_STYLE
 from dsc.report.texture_images import ClassMap, ConfusedPair, Pictures, class_colours
 

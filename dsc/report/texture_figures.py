@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from dsc.report.plots import (
+from dsc.report.figures import (
     ACCENT,
     INK,
     PALE,

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.report.disks import data_url
+from dsc.report.figures import Drawn
 from dsc.report.numbers import Numbers
-from dsc.report.plots import Drawn
 from dsc.report.texture_images import (
     COLUMNS,
     ClassMap,

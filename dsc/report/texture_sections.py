@@ -9,8 +9,8 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from dsc.report.figures import Drawn, themed_url
 from dsc.report.numbers import Numbers
-from dsc.report.plots import Drawn, themed_url
 from dsc.report.texture_figures import accuracy_axis, cell_strengths
 from dsc.texture.config import BINS
 

@@ -13,7 +13,8 @@ from dsc.dictionary.run import RunFolder, from_toml
 from dsc.errors import DscError
 from dsc.files import write_whole
 from dsc.patches import StoredPatches
-from dsc.report import disks, plots, sections
+from dsc.report import disks, sections
+from dsc.report import figures as plots
 from dsc.report.facts import KIND, run_facts, sample_facts
 from dsc.report.numbers import Numbers
 from dsc.report.page import page

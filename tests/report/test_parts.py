@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dsc.report import disks, plots, sample
+from dsc.report import disks, sample
+from dsc.report import figures as plots
 from dsc.report.numbers import Numbers
 from dsc.report.timing import time_facts
 
