@@ -11,19 +11,24 @@ from threadpoolctl import threadpool_limits
 
 _lock = threading.RLock()
 _limits: list[Any] = []
+_users = 0
 
 
 def use_one_blas_thread() -> None:
-    """Set BLAS to one thread in this process, once, until `restore_blas_threads`."""
+    """Set BLAS to one thread in this process, until as many `restore_blas_threads`."""
+    global _users
     with _lock:
+        _users += 1
         if not _limits:
             _limits.append(threadpool_limits(limits=1, user_api="blas"))
 
 
 def restore_blas_threads() -> None:
-    """Undo `use_one_blas_thread`."""
+    """Undo one `use_one_blas_thread`."""
+    global _users
     with _lock:
-        while _limits:
+        _users = max(0, _users - 1)
+        if not _users and _limits:
             _limits.pop().restore_original_limits()
 
 

@@ -1,11 +1,14 @@
-"""Files that are whole or absent, and logs of JSON lines that a kill can cut but not spoil."""
+"""Files that are whole or absent, logs of JSON lines that a kill can cut but not spoil, TOML."""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from dsc.errors import DscError
 
 
 def partial_path(path: Path) -> Path:
@@ -47,3 +50,21 @@ def each_record(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             if isinstance(record, dict):
                 yield record
+
+
+def to_toml(options: dict[str, Any]) -> str:
+    """Flat options as TOML; None is left out."""
+    lines = [
+        f"{name} = {json.dumps(value, ensure_ascii=False)}"
+        for name, value in options.items()
+        if value is not None
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def from_toml(path: Path) -> dict[str, Any]:
+    """Flat options of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise DscError(f"{path}: cannot be read as TOML: {error}") from error

@@ -20,11 +20,12 @@ class Options:
     """The base of a frozen dataclass of options."""
 
     @classmethod
-    def from_options(cls, options: dict[str, Any]) -> Self:
-        """From words and values, refusing unknown words."""
-        known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-        unknown = [name for name in options if name not in known]
+    def from_options(cls, options: dict[str, Any], others: Iterable[str] = ()) -> Self:
+        """From words and values, refusing unknown words; `others` are known to the caller."""
+        own = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+        unknown = [name for name in options if name not in own]
         if unknown:
+            known = [*own, *others]
             raise DscError("\n".join(str(unknown_choice("option", n, known)) for n in unknown))
         return cls(**options)
 

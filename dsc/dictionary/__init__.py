@@ -2,17 +2,36 @@
 
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.encode import Coded
-from dsc.dictionary.learn import learn, learn_many, plan_learning
-from dsc.dictionary.model import Dictionary
-from dsc.dictionary.run import RunFolder, load_dictionary
+from dsc.dictionary.events import End, Iteration, Start
+from dsc.dictionary.learn import advance, learn, learn_many, make_problem, plan_learning
+from dsc.dictionary.loop import Problem, plan_work, workload_of
+from dsc.dictionary.model import Dictionary, load_dictionary
+from dsc.dictionary.plot import atom_shades, mosaic, plot_atoms, plot_disks, shades
+from dsc.dictionary.run import Identity, Run, RunTarget, describe
 
 __all__ = [
     "Coded",
     "Dictionary",
+    "End",
+    "Identity",
+    "Iteration",
     "LearnConfig",
-    "RunFolder",
+    "Problem",
+    "Run",
+    "RunTarget",
+    "Start",
+    "advance",
+    "atom_shades",
+    "describe",
     "learn",
     "learn_many",
     "load_dictionary",
+    "make_problem",
+    "mosaic",
     "plan_learning",
+    "plan_work",
+    "plot_atoms",
+    "plot_disks",
+    "shades",
+    "workload_of",
 ]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from dsc.basis import BASES, SteerableBasis
 from dsc.errors import DscError
 from dsc.options import Options, option
-from dsc.pursuit.omp import EMPTY, check_angles
-from dsc.update.statistics import UPDATES
+from dsc.pursuit import EMPTY, check_angles
+from dsc.update import UPDATES
 
 INITS = ("random", "patches")
 SETTLE = 5  # the last iterations, in which twins are left alone

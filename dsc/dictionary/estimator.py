@@ -112,7 +112,6 @@ class RotationalDictionaryLearning(TransformerMixin, BaseEstimator):  # type: ig
         """Sparse codes over all atoms at all angles."""
         coded = self._dictionary().encode(self._patches(X), scheduler=self.scheduler)
         codes = coded.codes
-        assert codes is not None
         n_angles = self.dictionary_.n_angles
         row, _ = np.nonzero(codes.used)
         column = codes.atom[codes.used].astype(np.int64) * n_angles + codes.angle[codes.used]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from hashlib import sha256
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +16,30 @@ from numpy.typing import NDArray
 from dsc.basis import make_basis
 from dsc.counter import choose
 from dsc.dictionary.config import LearnConfig
-from dsc.dictionary.loop import Part, Problem, State, code_part, learn_problems, plan_problems
+from dsc.dictionary.events import End, Iteration, Start
+from dsc.dictionary.loop import (
+    Part,
+    Problem,
+    State,
+    Step,
+    code_part,
+    iterate,
+    plan_problems,
+)
 from dsc.dictionary.model import Dictionary
-from dsc.dictionary.run import RunFolder, check_finished
-from dsc.engine import Engine, open_engine
-from dsc.engine.numerics import numerics_fingerprint
+from dsc.dictionary.run import MODEL, Identity, Run, RunTarget
+from dsc.engine import Engine, numerics_fingerprint, open_engine
 from dsc.errors import DscError
 from dsc.patches import StoredPatches, as_source, open_patches
-from dsc.update import random_atoms
+from dsc.pursuit import Coder
+from dsc.store import is_finished
+from dsc.update import UPDATES, random_atoms
 
 PICKS = 2**20  # patch numbers looked at together when atoms start from patches
 CALIBRATION = 4096  # patches that the time of a plan is estimated from
+RUN_OPTIONS = ("scheduler", "n_workers", "memory_limit", "overwrite")
 
-Progress = Callable[[dict[str, Any]], None]
+Progress = Callable[[Any], None]
 
 
 def learn(
@@ -34,12 +47,8 @@ def learn(
     n_atoms: int = 20,
     sparsity: int = 4,
     *,
-    run: str | Path | None = None,
+    run: str | PathLike[str] | None = None,
     resume: bool = False,
-    overwrite: bool = False,
-    scheduler: Any = "threads",
-    n_workers: int | None = None,
-    memory_limit: str | int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Dictionary:
@@ -55,37 +64,30 @@ def learn(
         A folder for checkpoints, the log of events and the model. None keeps nothing on disk.
     resume
         Continue the run in that folder from its last complete iteration, if there is one.
-    overwrite
-        Start over in a folder that holds another run; otherwise that is refused.
-    scheduler
-        "threads", "synchronous", "processes", the address of a Dask scheduler (tcp://…), the path
-        of a scheduler file, or a `distributed.Client`. The result has the same bits on all.
-    n_workers, memory_limit
-        Threads or processes of a local scheduler, and bytes ("1GB") that they may use.
     progress
-        Called with a dict after every iteration: iteration, n_iterations, mse, seconds,
-        patches_per_second.
+        Called with an `Iteration` after every pass over the patches.
     **options
         The other fields of `LearnConfig`: n_angles, n_iterations, basis ("disk", "annular",
         "pixels"), update ("ksvd", "mod"), init ("random", "patches"), replace_twins,
-        min_improvement, seed.
+        min_improvement, seed. And how to run, as in `learn_many`: scheduler, n_workers,
+        memory_limit, overwrite.
     """
-    config = LearnConfig.from_options({"n_atoms": n_atoms, "sparsity": sparsity, **options})
-    problem = make_problem(patches, config)
-    with open_engine(scheduler, n_workers, memory_limit) as engine:
-        if run is None:
-            return _learn([problem], [None], engine, [_describe(problem)], progress)[0]
-        start = (resume, overwrite)
-        return _learn_in_folder(problem, RunFolder(Path(run)), start, engine, progress, patches)
+    how = {name: options.pop(name) for name in RUN_OPTIONS if name in options}
+    config = LearnConfig.from_options(
+        {"n_atoms": n_atoms, "sparsity": sparsity, **options}, RUN_OPTIONS
+    )
+    models = learn_many([(patches, config)], run=run, resume=resume, progress=progress, **how)
+    return models[0]
 
 
 def learn_many(
     problems: Sequence[tuple[Any, LearnConfig]],
     *,
-    scheduler: Any = "threads",
-    n_workers: int | None = None,
-    memory_limit: str | int | None = None,
+    run: str | PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
     progress: Progress | None = None,
+    **engine_options: Any,
 ) -> list[Dictionary]:
     """Learn many dictionaries, advancing all of them in one graph per iteration.
 
@@ -93,36 +95,116 @@ def learn_many(
     ----------
     problems
         (patches, config) of each dictionary, as in `learn`.
-    scheduler, n_workers, memory_limit, progress
-        As in `learn`; progress reports the mean error of all.
+    run
+        A folder for checkpoints, the log of events and the models (models/00000.zarr, …). None
+        keeps nothing on disk.
+    resume
+        Continue the run in that folder from its last complete iteration, if there is one.
+    overwrite
+        Start over in a folder that holds another run; otherwise that is refused.
+    progress
+        Called with an `Iteration` after every pass; its error is the mean of all.
+    **engine_options
+        scheduler: "threads" (the default), "synchronous", "processes", the address of a Dask
+        scheduler (tcp://…), the path of a scheduler file, or a `distributed.Client`; the result
+        has the same bits on all. n_workers, memory_limit: threads or processes of a local
+        scheduler, and bytes ("1GB") that they may use.
     """
     made = [make_problem(patches, config) for patches, config in problems]
-    with open_engine(scheduler, n_workers, memory_limit) as engine:
-        described = [_describe(problem) for problem in made]
-        return _learn(made, [None] * len(made), engine, described, progress)
+    names = [MODEL] if len(made) == 1 else [f"models/{i:05d}.zarr" for i in range(len(made))]
+    with open_engine(**engine_options) as engine:
+        plans = plan_problems(made, engine)  # refuses before anything is written
+        if run is None:
+            return advance(made, engine, progress=progress)
+        identity = identity_of(made)
+        folder = Run.begin(RunTarget(run, resume, overwrite), identity, names)
+        if folder.finished:
+            return [Dictionary.load(folder.path / name) for name in names]
+        if len(made) == 1:
+            folder.write_options({**_named(problems[0][0]), **identity["config"]})
+        done = max((int(path.stem) for path in folder.checkpoints()), default=0)
+        folder.log(Start(done, plans[0].summary(), identity))
+        models = advance(made, engine, folder, progress)
+        for name, model in zip(names, models, strict=True):
+            if not is_finished(folder.path / name):  # of many, some may be there already
+                model.save(folder.path / name)
+        folder.log(end_of(models))
+        return models
 
 
-def plan_learning(
-    patches: Any,
-    config: LearnConfig,
-    *,
-    scheduler: Any = "threads",
-    n_workers: int | None = None,
-    memory_limit: str | int | None = None,
-) -> dict[str, Any]:
+def advance(
+    problems: Sequence[Problem],
+    engine: Engine,
+    run: Run | None = None,
+    progress: Progress | None = None,
+) -> list[Dictionary]:
+    """Learn all problems, from the last checkpoint of a run if there is one."""
+    last = None if run is None else run.last()
+    if last is not None:
+        states, bases = last
+        problems = [
+            Problem(problem.source, basis, problem.config)
+            for problem, basis in zip(problems, bases, strict=True)
+        ]
+    else:
+        states = [State.start(start_atoms(problem)) for problem in problems]
+    n_patches = sum(problem.source.n_patches for problem in problems)
+    began = time.perf_counter()
+    for current in iterate(problems, states, engine):
+        states = current
+        finished = all(state.finished for state in states)
+        if run is not None and not finished:
+            run.save(problems, states)
+        seconds, began = time.perf_counter() - began, time.perf_counter()
+        event = Iteration(
+            iteration=max(state.iteration for state in states),
+            n_iterations=max(problem.config.n_iterations for problem in problems),
+            finished=finished,
+            mse=float(np.mean([state.history[-1] for state in states])),
+            seconds=seconds,
+            patches_per_second=n_patches / seconds,
+        )
+        if run is not None:
+            run.log(event)
+        if progress is not None:
+            progress(event)
+    numerics = numerics_fingerprint()
+    return [
+        Dictionary(
+            atoms=state.atoms,
+            basis=problem.basis,
+            config=problem.config,
+            history=np.array(state.history),
+            count=state.count,
+            patches=problem.patches,
+            numerics=numerics,
+        )
+        for problem, state in zip(problems, states, strict=True)
+    ]
+
+
+def end_of(models: Sequence[Dictionary]) -> End:
+    """The last event of a run."""
+    total = sha256("".join(model.sha256 for model in models).encode()).hexdigest()
+    mse = float(np.mean([model.mse for model in models]))
+    return End(mse, models[0].sha256 if len(models) == 1 else total)
+
+
+def plan_learning(patches: Any, config: LearnConfig, **engine_options: Any) -> dict[str, Any]:
     """The plan of `learn`, with the time estimated from a few patches; learns nothing."""
     problem = make_problem(patches, config)
-    source = problem.source
-    with open_engine(scheduler, n_workers, memory_limit) as engine:
+    source, basis = problem.source, problem.basis
+    with open_engine(**engine_options) as engine:
         plan = plan_problems([problem], engine)[0]
         resources = engine.resources
     n_sample = min(source.n_patches, CALIBRATION)
     part = Part(source.part(0, n_sample), 0, n_sample, n_sample)
-    atoms = start_atoms(problem)
+    coder = Coder(start_atoms(problem), basis, config.sparsity, config.resolve(basis))
+    step = Step(coder, UPDATES[config.update], None, with_rest=False)
     seconds = []
     for _ in range(2):  # the first one compiles
         begin = time.perf_counter()
-        code_part(part, None, atoms=atoms, basis=problem.basis, config=config, need=(False, True))
+        code_part(part, step)
         seconds.append(time.perf_counter() - begin)
     work = min(seconds) / n_sample * source.n_patches * (config.n_iterations + 1)
     return {
@@ -166,119 +248,20 @@ def start_atoms(problem: Problem) -> NDArray[np.float32]:
     return atoms
 
 
-def _describe(problem: Problem) -> dict[str, Any]:
-    """What decides a result, for the model and for resuming."""
-    source = problem.source
-    return {
-        "config": asdict(problem.config),
-        "patches": {
-            "fingerprint": source.fingerprint,
-            "n_patches": source.n_patches,
-            "center": source.center,
-            "unit": source.unit,
-        },
-        "numerics": numerics_fingerprint(),
-    }
-
-
-def _learn_in_folder(
-    problem: Problem,
-    folder: RunFolder,
-    start: tuple[bool, bool],
-    engine: Engine,
-    progress: Progress | None,
-    patches: Any,
-) -> Dictionary:
-    identity = _describe(problem)
-    plan = plan_problems([problem], engine)[0]  # refuses before anything is written
-    folder.begin(*start)
-    if folder.finished:
-        model = Dictionary.load(folder.model)
-        check_finished(model, str(folder.path), identity)
-        return model
-    state = None
-    if (last := folder.last(identity)) is not None:
-        state, basis = last
-        problem = Problem(problem.source, basis, problem.config)
-    folder.write_options({**_named(patches), **identity["config"]})
-    folder.log("start", iteration=state.iteration if state else 0, plan=plan.summary(), **identity)
-
-    def report(event: dict[str, Any]) -> None:
-        folder.log("iteration", **event)
-        if progress is not None:
-            progress(event)
-
-    def checkpoint(states: list[State]) -> None:
-        if not states[0].finished:
-            folder.save(states[0], problem.basis, identity)
-
-    model = _learn([problem], [state], engine, [identity], report, checkpoint)[0]
-    model.save(folder.model)
-    folder.log("end", mse=model.mse, atoms_sha256=model.sha256)
-    return model
+def identity_of(problems: Sequence[Problem]) -> Identity:
+    """What decides the results; the parts of many problems are numbered."""
+    identity: Identity = {}
+    for i, problem in enumerate(problems):
+        number = f" {i}" if len(problems) > 1 else ""
+        identity[f"config{number}"] = asdict(problem.config)
+        identity[f"patches{number}"] = problem.patches
+    return {**identity, "numerics": numerics_fingerprint()}
 
 
 def _named(patches: Any) -> dict[str, str]:
-    """Where the patches are, for the options that repeat a run; nothing for arrays."""
+    """The path of the patches, for the options that repeat a run; nothing for arrays."""
     if isinstance(patches, StoredPatches):
         return {"patches": patches.store.url}
     if isinstance(patches, str | Path):
         return {"patches": open_patches(patches).store.url}
     return {}
-
-
-def _learn(
-    problems: list[Problem],
-    states: Sequence[State | None],
-    engine: Engine,
-    identities: list[dict[str, Any]],
-    progress: Progress | None,
-    checkpoint: Callable[[list[State]], None] = lambda _: None,
-) -> list[Dictionary]:
-    """Start or continue all problems, and make dictionaries of the results."""
-    n_patches = sum(problem.source.n_patches for problem in problems)
-    began = time.perf_counter()
-
-    def on_iteration(current: list[State]) -> None:
-        nonlocal began
-        checkpoint(current)
-        seconds = time.perf_counter() - began
-        began = time.perf_counter()
-        if progress is not None:
-            progress(_event(problems, current, seconds, n_patches))
-
-    first = [
-        state or State(0, start_atoms(problem))
-        for problem, state in zip(problems, states, strict=True)
-    ]
-    final = learn_problems(problems, first, engine, on_iteration)
-    return [
-        _dictionary(problem, state, identity)
-        for problem, state, identity in zip(problems, final, identities, strict=True)
-    ]
-
-
-def _event(
-    problems: list[Problem], states: list[State], seconds: float, n_patches: int
-) -> dict[str, Any]:
-    return {
-        "iteration": max(state.iteration for state in states),
-        "n_iterations": max(problem.config.n_iterations for problem in problems),
-        "finished": all(state.finished for state in states),
-        "mse": float(np.mean([state.history[-1] for state in states])),
-        "seconds": seconds,
-        "patches_per_second": n_patches / seconds,
-    }
-
-
-def _dictionary(problem: Problem, state: State, identity: dict[str, Any]) -> Dictionary:
-    assert state.count is not None
-    return Dictionary(
-        atoms=state.atoms,
-        basis=problem.basis,
-        config=problem.config,
-        history=np.array(state.history),
-        count=state.count,
-        patches=identity["patches"],
-        numerics=identity["numerics"],
-    )

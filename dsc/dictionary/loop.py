@@ -1,54 +1,46 @@
 """The outer loop: code all patches, sum statistics, solve for new atoms; one graph per iteration.
 
-`learn_problems` advances a list of problems together, which is how the dictionaries of many classes
-train in parallel. One dictionary is the list of one.
+`iterate` advances a list of problems together, which is how the dictionaries of many classes train
+in parallel. One dictionary is the list of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.dictionary.config import SETTLE, LearnConfig
-from dsc.engine import BLOCK, Engine, Job, Plan, check_plan, job_graph, make_plan, part_tasks
-from dsc.engine.tree import merge_tree
-from dsc.pursuit import encode
-from dsc.update.solve import solve
-from dsc.update.statistics import (
-    Statistics,
+from dsc.engine import (
+    BLOCK,
+    Engine,
+    Job,
+    MergeTree,
+    Plan,
+    Workload,
+    check_plan,
+    job_graph,
+    make_plan,
+    part_tasks,
+)
+from dsc.patches import PatchSource
+from dsc.pursuit import Coder
+from dsc.update import (
+    UPDATES,
+    AnyStatistics,
+    MeasureStatistics,
     Usage,
-    accumulate,
     measure,
+    merge_patches,
+    solve,
     statistics_bytes,
-    worth_merging,
 )
 
 Floats = NDArray[np.float32]
-
-
-class PatchSource(Protocol):
-    """Where patches come from; see `dsc.patches`."""
-
-    @property
-    def n_patches(self) -> int: ...  # noqa: D102
-    @property
-    def diameter(self) -> int: ...  # noqa: D102
-    @property
-    def center(self) -> bool: ...  # noqa: D102
-    @property
-    def unit(self) -> bool: ...  # noqa: D102
-    @property
-    def fingerprint(self) -> str: ...  # noqa: D102
-    def part(self, start: int, stop: int) -> PatchSource: ...  # noqa: D102
-    def read(self, basis: SteerableBasis, start: int, stop: int) -> Floats: ...  # noqa: D102
-    def read_with_rest(  # noqa: D102
-        self, basis: SteerableBasis, start: int, stop: int
-    ) -> tuple[Floats, Floats]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +52,15 @@ class Problem:
     config: LearnConfig
 
     @property
-    def n_angles(self) -> int:
-        """Size of the angle grid."""
-        return self.config.resolve(self.basis)
+    def patches(self) -> dict[str, Any]:
+        """What it is learned from, for the model and for resuming."""
+        source = self.source
+        return {
+            "fingerprint": source.fingerprint,
+            "n_patches": source.n_patches,
+            "center": source.center,
+            "unit": source.unit,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,210 +76,217 @@ class State:
     history
         Mean squared error per pixel of the disk, of the atoms after 0, 1, … updates.
     count
-        (atom,) uses in the last pass.
+        (atom,) uses in the last pass; zeros before the first.
     rest
-        Energy of all patches outside the span of the basis; None before the first pass.
+        Energy of all patches outside the span of the basis; NaN before the first pass.
     finished
         Whether the final coding pass has been made.
     """
 
     iteration: int
     atoms: Floats
-    history: tuple[float, ...] = ()
-    count: NDArray[np.int64] | None = None
-    rest: float | None = None
+    history: tuple[float, ...]
+    count: NDArray[np.int64]
+    rest: float = np.nan
     finished: bool = False
+
+    @staticmethod
+    def start(atoms: Floats) -> State:
+        """Before the first pass."""
+        return State(0, atoms, (), np.zeros(len(atoms), np.int64))
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
-    """What one pass over the patches leaves: statistics (or their usage alone), and the rest."""
+class Step:
+    """What all tasks of one pass of one problem share.
 
-    statistics: Statistics | Usage
-    rest: float
+    Attributes
+    ----------
+    coder
+        Codes with the atoms of this pass.
+    statistics
+        What is summed: for an update, or only to measure.
+    replace_twins
+        As in `solve`.
+    with_rest
+        Whether the energy outside the span is summed too.
+    """
 
-    def merge(self, other: Self) -> Self:
-        """The pass over the patches of both."""
-        merged = self.statistics.merge(other.statistics)  # type: ignore[arg-type]
-        return type(self)(merged, self.rest + other.rest)
+    coder: Coder
+    statistics: type[AnyStatistics]
+    replace_twins: float | None
+    with_rest: bool
+
+    def is_measuring(self) -> bool:
+        """Whether atoms stay as they are."""
+        return self.statistics is MeasureStatistics
 
 
 @dataclass(frozen=True)
 class Part:
-    """The patches of one task: an aligned run of leaves; no source where coordinates are kept."""
+    """The patches of one task: an aligned run of leaves, read in every pass."""
 
-    source: PatchSource | None
+    source: PatchSource
     start: int
     stop: int
     leaf_size: int
 
+    def read(
+        self, basis: SteerableBasis, start: int, stop: int, with_rest: bool
+    ) -> tuple[Floats, float]:
+        """Coordinates (patch, coord), and their energy outside the span if it is asked for."""
+        if not with_rest:
+            return self.source.read(basis, start, stop), 0.0
+        coords, rest = self.source.read_with_rest(basis, start, stop)
+        return coords, float(rest.sum(dtype=np.float64))
 
-def plan_problems(problems: Sequence[Problem], engine: Engine) -> list[Plan]:
-    """The plan of every problem, checked against the memory."""
-    plans = []
-    for problem in problems:
-        config, basis = problem.config, problem.basis
-        plan = make_plan(
-            problem.source.n_patches,
-            basis.n_coords,
-            basis.n_pixels,
-            statistics_bytes(config.update, config.n_atoms, basis),
-            worth_merging(config.n_atoms, config.sparsity),
-            engine.resources,
-            len(problems),
-        )
+
+@dataclass(frozen=True, eq=False)
+class MemoryPart:
+    """The same with coordinates that are kept in memory between passes."""
+
+    coords: Floats
+    rest: Floats
+    start: int
+    stop: int
+    leaf_size: int
+
+    def read(
+        self,
+        basis: SteerableBasis,  # noqa: ARG002 (the other kind of part uses both)
+        start: int,
+        stop: int,
+        with_rest: bool,  # noqa: ARG002
+    ) -> tuple[Floats, float]:
+        """Coordinates (patch, coord), and their energy outside the span."""
+        rows = slice(start - self.start, stop - self.start)
+        return self.coords[rows], float(self.rest[rows].sum(dtype=np.float64))
+
+    def __sizeof__(self) -> int:
+        return self.coords.nbytes + self.rest.nbytes  # what Dask counts
+
+
+def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> Workload:
+    """What a pass over so many patches takes."""
+    return Workload(
+        n_patches,
+        basis.n_coords,
+        basis.n_pixels,
+        statistics_bytes(config.update, config.n_atoms, basis),
+        merge_patches(config.n_atoms, config.sparsity),
+    )
+
+
+def plan_work(work: Sequence[Workload], engine: Engine) -> list[Plan]:
+    """The plan of each of the workloads that run together, checked against the memory."""
+    plans = [make_plan(one, engine.resources, len(work)) for one in work]
+    for plan in plans:
         check_plan(plan, engine.resources)
-        plans.append(plan)
     return plans
 
 
-def learn_problems(
-    problems: Sequence[Problem],
-    states: Sequence[State],
-    engine: Engine,
-    on_iteration: Callable[[list[State]], None] = lambda _: None,
-) -> list[State]:
-    """Advance all problems from `states` to the end, final coding pass included."""
+def plan_problems(problems: Sequence[Problem], engine: Engine) -> list[Plan]:
+    """The plan of every problem, checked against the memory."""
+    return plan_work(
+        [workload_of(one.source.n_patches, one.basis, one.config) for one in problems], engine
+    )
+
+
+def iterate(
+    problems: Sequence[Problem], states: Sequence[State], engine: Engine
+) -> Iterator[list[State]]:
+    """Advance all problems from `states` to the end, final coding pass included.
+
+    Yields the states after every pass.
+    """
     plans = plan_problems(problems, engine)
-    parts = [_parts(problem, plan) for problem, plan in zip(problems, plans, strict=True)]
-    kept = [
-        engine.persist(part_tasks(read_part, part, basis=problem.basis)) if plan.keep_coords else []
-        for problem, plan, part in zip(problems, plans, parts, strict=True)
-    ]
-    parts = [
-        [replace(part, source=None) for part in mine] if values else mine
-        for mine, values in zip(parts, kept, strict=True)
-    ]
+    parts = [_parts(problem, plan, engine) for problem, plan in zip(problems, plans, strict=True)]
     current = list(states)
     while active := [i for i, state in enumerate(current) if not state.finished]:
-        jobs = [_job(problems[i], current[i], parts[i], kept[i], plans[i].fan_in) for i in active]
+        steps = [_step(problems[i], current[i]) for i in active]
+        jobs = [
+            Job(code_part, parts[i], solve_pass, step, plans[i].fan_in)
+            for i, step in zip(active, steps, strict=True)
+        ]
         outcomes = engine.compute([job_graph(job) for job in jobs])
-        for i, outcome in zip(active, outcomes, strict=True):
-            current[i] = _next_state(problems[i], current[i], outcome)
-        on_iteration(current)
-    return current
+        for i, step, outcome in zip(active, steps, outcomes, strict=True):
+            current[i] = _next_state(current[i], step, *outcome)
+        yield list(current)
 
 
-def _parts(problem: Problem, plan: Plan) -> list[Part]:
-    return [
+def _parts(problem: Problem, plan: Plan, engine: Engine) -> list[Any]:
+    """Parts of the patches, or delayed parts whose coordinates the cluster keeps."""
+    parts = [
         Part(problem.source.part(start, stop), start, stop, plan.leaf_size)
         for start, stop in plan.spans()
     ]
+    if plan.keep_coords:
+        return engine.persist(part_tasks(load_part, parts, problem.basis))
+    return parts
 
 
-def _is_last(problem: Problem, state: State) -> bool:
-    """Whether the next pass only measures: all updates are done, or no longer help."""
-    least, errors = problem.config.min_improvement, state.history
+def _step(problem: Problem, state: State) -> Step:
+    """The next pass: the last one only measures, once all updates are done or no longer help."""
+    config, errors = problem.config, state.history
+    least = config.min_improvement
     stalled = least is not None and len(errors) > 1 and errors[-2] - errors[-1] < least * errors[-2]
-    return stalled or state.iteration >= problem.config.n_iterations
+    is_last = stalled or state.iteration >= config.n_iterations
+    settles = state.iteration >= config.n_iterations - SETTLE
+    return Step(
+        Coder(state.atoms, problem.basis, config.sparsity, config.resolve(problem.basis)),
+        MeasureStatistics if is_last else UPDATES[config.update],
+        None if settles else config.replace_twins,
+        with_rest=bool(np.isnan(state.rest)),
+    )
 
 
-def _job(problem: Problem, state: State, parts: list[Part], kept: list[Any], fan_in: int) -> Job:
-    config = problem.config
-    settling = state.iteration >= config.n_iterations - SETTLE
-    shared = {
-        "atoms": state.atoms,
-        "basis": problem.basis,
-        "config": replace(config, replace_twins=None) if settling else config,
-        "need": (state.rest is None, not _is_last(problem, state)),
-    }
-    return Job(code_part, parts, solve_pass, shared, kept, fan_in)
-
-
-def _next_state(problem: Problem, state: State, outcome: tuple[Floats, Usage, float]) -> State:
-    atoms, usage, rest = outcome
-    rest = rest if state.rest is None else state.rest
-    error = (usage.pixel_sse + rest) / (usage.n_patches * problem.basis.n_pixels)
-    last = _is_last(problem, state)
+def _next_state(state: State, step: Step, atoms: Floats, usage: Usage) -> State:
+    rest = usage.rest if step.with_rest else state.rest
+    error = (usage.pixel_sse + rest) / (usage.n_patches * step.coder.basis.n_pixels)
     return State(
-        iteration=state.iteration + (not last),
+        iteration=state.iteration + (not step.is_measuring()),
         atoms=atoms,
         history=(*state.history, error),
         count=usage.count,
         rest=rest,
-        finished=last,
+        finished=step.is_measuring(),
     )
 
 
-def read_part(part: Part, *, basis: SteerableBasis) -> tuple[Floats, Floats]:
-    """Coordinates and rest of a task's patches, to be kept between iterations."""
-    assert part.source is not None
-    return part.source.read_with_rest(basis, part.start, part.stop)
+def load_part(part: Part, basis: SteerableBasis) -> MemoryPart:
+    """A task's patches with their coordinates."""
+    coords, rest = part.source.read_with_rest(basis, part.start, part.stop)
+    return MemoryPart(coords, rest, part.start, part.stop, part.leaf_size)
 
 
-def code_part(
-    part: Part,
-    kept: tuple[Floats, Floats] | None,
-    *,
-    atoms: Floats,
-    basis: SteerableBasis,
-    config: LearnConfig,
-    need: tuple[bool, bool],
-) -> Pass:
-    """Code a task's patches and sum their statistics, leaf by leaf; need = (rest, update)."""
+def code_part(part: Part | MemoryPart, step: Step) -> AnyStatistics:
+    """Code a task's patches and sum their statistics, leaf by leaf.
 
-    def leaves() -> Iterator[Pass]:
-        for start in range(part.start, part.stop, part.leaf_size):
-            stop = min(start + part.leaf_size, part.stop)
-            blocks = _blocks(part, kept, basis, start, stop, need[0])
-            yield _leaf(blocks, atoms, basis, config, update=need[1])
-
-    return merge_tree(leaves())
-
-
-def _blocks(
-    part: Part,
-    kept: tuple[Floats, Floats] | None,
-    basis: SteerableBasis,
-    start: int,
-    stop: int,
-    with_rest: bool,
-) -> Iterator[tuple[int, Floats, float]]:
-    """(first patch, coordinates, rest) of each block of a leaf."""
-    assert kept is not None or part.source is not None
-    for begin in range(start, stop, BLOCK):
-        end = min(begin + BLOCK, stop)
-        if kept is not None:
-            span = slice(begin - part.start, end - part.start)
-            yield begin, kept[0][span], float(kept[1][span].sum(dtype=np.float64))
-        elif with_rest and part.source is not None:
-            coords, rest = part.source.read_with_rest(basis, begin, end)
-            yield begin, coords, float(rest.sum(dtype=np.float64))
-        elif part.source is not None:
-            yield begin, part.source.read(basis, begin, end), 0.0
+    Within a leaf, blocks are added one after the other to the statistics of the first.
+    """
+    coder = step.coder
+    tree = MergeTree[Any]()
+    for start in range(part.start, part.stop, part.leaf_size):
+        stop = min(start + part.leaf_size, part.stop)
+        statistics: Any = None
+        for begin in range(start, stop, BLOCK):
+            end = min(begin + BLOCK, stop)
+            coords, rest = part.read(coder.basis, begin, end, step.with_rest)
+            codes = coder.encode(coords)
+            usage, residual = measure(coder, coords, codes, begin, rest)
+            if statistics is None:
+                statistics = step.statistics.zero(usage, coder)
+            else:
+                statistics = replace(statistics, usage=statistics.usage.merge(usage))
+            statistics.add(residual, codes, coder)
+        tree.add(statistics)
+    return tree.total()
 
 
-def _leaf(
-    blocks: Iterator[tuple[int, Floats, float]],
-    atoms: Floats,
-    basis: SteerableBasis,
-    config: LearnConfig,
-    update: bool,
-) -> Pass:
-    """The statistics of a leaf, its blocks added one after the other."""
-    statistics: Any = None
-    total_rest = 0.0
-    for first, coords, rest in blocks:
-        total_rest += rest
-        codes = encode(coords, atoms, basis, config.sparsity, config.n_angles)
-        if update:
-            statistics = accumulate(coords, codes, atoms, basis, config.update, first, statistics)
-        else:
-            usage, _ = measure(coords, codes, atoms, basis, first)
-            statistics = usage if statistics is None else statistics.merge(usage)
-    return Pass(statistics, total_rest)
-
-
-def solve_pass(
-    merged: Pass,
-    *,
-    atoms: Floats,
-    basis: SteerableBasis,
-    config: LearnConfig,
-    need: tuple[bool, bool],  # noqa: ARG001 (shared with the maps)
-) -> tuple[Floats, Usage, float]:
-    """New atoms from the merged statistics (or the same ones after a measuring pass)."""
-    if isinstance(merged.statistics, Usage):
-        return atoms, merged.statistics, merged.rest
-    new = solve(merged.statistics, atoms, basis, config.replace_twins)
-    return new, merged.statistics.usage, merged.rest
+def solve_pass(statistics: AnyStatistics, step: Step) -> tuple[Floats, Usage]:
+    """New atoms from the merged statistics, or the same ones after a pass that only measures."""
+    coder = step.coder
+    if isinstance(statistics, MeasureStatistics):
+        return coder.atoms, statistics.usage
+    new = solve(statistics, coder.atoms, coder.basis, step.replace_twins)
+    return new, statistics.usage

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
+import time
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +14,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.dictionary.config import LearnConfig
-from dsc.dictionary.encode import Coded, encode_source
-from dsc.dictionary.reconstruct import reconstruct_picture
-from dsc.pursuit import Codes, decode
+from dsc.dictionary.encode import (
+    Coded,
+    EncodeStep,
+    create_codes,
+    encode_part,
+    encode_parts,
+    join_codes,
+)
+from dsc.dictionary.plot import plot_atoms
+from dsc.dictionary.reconstruct import BAND, BandStep, check_image, reconstruct_band
+from dsc.dictionary.run import Run
+from dsc.engine import open_engine, part_tasks
+from dsc.errors import DscError
+from dsc.patches import as_source
+from dsc.pursuit import Coder, Codes
 from dsc.store import basis_sizes, basis_variables, create, open_store, read_basis
 
 if TYPE_CHECKING:
@@ -62,6 +76,11 @@ class Dictionary:
             f"mse {self.mse:.3g})"
         )
 
+    @cached_property
+    def coder(self) -> Coder:
+        """What codes patches with these atoms."""
+        return Coder(self.atoms, self.basis, self.config.sparsity, self.n_angles)
+
     @property
     def n_angles(self) -> int:
         """Size of the angle grid."""
@@ -80,15 +99,10 @@ class Dictionary:
     @property
     def sha256(self) -> str:
         """Hash of the atoms (little-endian float32 coordinates, C order)."""
-        return hashlib.sha256(np.ascontiguousarray(self.atoms, "<f4").tobytes()).hexdigest()
+        return self.coder.sha256
 
     def encode(
-        self,
-        patches: Any,
-        out: str | None = None,
-        scheduler: Any = "threads",
-        n_workers: int | None = None,
-        memory_limit: str | int | None = None,
+        self, patches: Any, out: str | PathLike[str] | None = None, **engine_options: Any
     ) -> Coded:
         """Code patches with this dictionary.
 
@@ -97,44 +111,67 @@ class Dictionary:
         patches
             A patch set (or its path), or an array (patch, y, x).
         out
-            Path or URL of a new store for the codes; None returns them in memory.
-        scheduler, n_workers, memory_limit
-            Where to run, as in `dsc.learn`.
+            Path or URL of a new store for the codes; None keeps them in memory.
+        **engine_options
+            scheduler, n_workers and memory_limit, as in `dsc.learn_many`.
 
         Returns
         -------
-        `Coded` with `n_patches`, `mse`, and either `codes` in memory or the `url` of the store.
+        `Coded` with `n_patches`, `mse` and `codes`, which are read when they are asked for.
         """
-        return encode_source(self, patches, out, scheduler, n_workers, memory_limit)
+        begin = time.perf_counter()
+        source = as_source(patches)
+        if source.diameter != self.basis.diameter:
+            raise DscError(
+                f"patches: found diameter {source.diameter}, need {self.basis.diameter}, that of "
+                "the dictionary"
+            )
+        with open_engine(**engine_options) as engine:
+            parts = encode_parts(source, engine)
+            store = None if out is None else create_codes(out, self.coder, source)
+            results = engine.compute(part_tasks(encode_part, parts, EncodeStep(self.coder, store)))
+        mse = sum(error for error, _ in results) / (source.n_patches * self.basis.n_pixels)
+        pieces = [piece for _, kept in results for piece in kept]
+        read = join_codes(pieces, None if store is None else store.finish())
+        url = None if out is None else str(out)
+        return Coded(source.n_patches, mse, time.perf_counter() - begin, url, read)
 
     def decode(self, codes: Codes) -> Floats:
         """Pixels of codes: (patch, y, x), NaN outside the disk."""
-        return self.basis.to_image(self.basis.reconstruct(decode(codes, self.atoms, self.basis)))
+        return self.basis.to_image(self.basis.reconstruct(self.coder.decode(codes)))
 
-    def reconstruct(
-        self,
-        picture: ArrayLike,
-        stride: int = 1,
-        scheduler: Any = "threads",
-        n_workers: int | None = None,
-    ) -> Floats:
-        """A picture from its coded patches, overlapping ones averaged: (y, x).
+    def reconstruct(self, image: ArrayLike, stride: int = 1, **engine_options: Any) -> Floats:
+        """An image from its coded patches, overlapping ones averaged: (y, x).
+
+        The image is mirrored at its border, so that every pixel is the centre of some patch.
 
         Parameters
         ----------
-        picture
+        image
             (y, x) grey values.
         stride
             Pixels between patches.
-        scheduler, n_workers
-            Where to run, as in `dsc.learn`.
+        **engine_options
+            scheduler and n_workers, as in `dsc.learn_many`.
         """
-        return reconstruct_picture(self, picture, stride, scheduler, n_workers)
+        diameter = self.basis.diameter
+        grey = check_image(image, diameter, stride)
+        edge = diameter // 2 + stride
+        padded = np.pad(grey, edge, mode="symmetric")
+        tops = range(0, padded.shape[0] - diameter + 1, stride * BAND)
+        bands = [padded[top : top + (BAND - 1) * stride + diameter] for top in tops]
+        step = BandStep(self.coder, bool(self.patches.get("center")), stride)
+        with open_engine(**engine_options) as engine:
+            results = engine.compute(part_tasks(reconstruct_band, bands, step))
+        total, cover = np.zeros(padded.shape), np.zeros(padded.shape)
+        for top, (part, weight) in zip(tops, results, strict=True):
+            total[top : top + len(part)] += part
+            cover[top : top + len(part)] += weight
+        inner = (slice(edge, -edge),) * 2
+        return np.asarray(total[inner] / cover[inner], np.float32)
 
     def plot(self, columns: int = 10) -> Figure:
         """The atoms as a grid of disks, most used first."""
-        from dsc.dictionary.plot import plot_atoms
-
         return plot_atoms(self.atoms_pixels[np.argsort(-self.count, kind="stable")], columns)
 
     def to_xarray(self) -> xarray.Dataset:
@@ -154,25 +191,32 @@ class Dictionary:
 
     def save(self, url: str | PathLike[str]) -> None:
         """Write a model store at a path or URL that does not exist yet."""
-        save_state(
-            url,
-            self.basis,
-            self._attributes(),
-            atoms=self.atoms,
-            history=self.history,
-            count=self.count,
-        )
+        side = self.basis.diameter
+        sizes = {"atom": len(self.atoms), "iteration": len(self.history), "y": side, "x": side}
+        arrays: dict[str, NDArray[Any]] = {
+            "atoms": self.atoms,
+            "atoms_pixels": self.atoms_pixels,
+            "history": self.history,
+            "count": self.count,
+            "mask": self.basis.mask,
+            **basis_variables(self.basis),
+        }
+        store = create(url, "model", sizes | basis_sizes(self.basis), {}, self._attributes())
+        for name, array in arrays.items():
+            store.write(name, 0, array)
+        store.finish()
 
     @staticmethod
     def load(url: str | PathLike[str]) -> Dictionary:
         """Read a model store."""
-        arrays, attributes, basis = load_state(url)
+        store = open_store(url, "model")
+        attributes = store.attributes
         return Dictionary(
-            atoms=arrays["atoms"],
-            basis=basis,
+            atoms=store.read("atoms"),
+            basis=read_basis(store),
             config=LearnConfig(**attributes["config"]),
-            history=arrays["history"],
-            count=arrays["count"],
+            history=store.read("history"),
+            count=store.read("count"),
             patches=attributes["patches"],
             numerics=attributes["numerics"],
         )
@@ -190,37 +234,11 @@ class Dictionary:
         }
 
 
-def save_state(
-    url: str | PathLike[str],
-    basis: SteerableBasis,
-    attributes: dict[str, Any],
-    *,
-    atoms: Floats,
-    history: NDArray[np.float64],
-    count: NDArray[np.int64],
-) -> None:
-    """Write a model store: a finished dictionary, or a checkpoint of one."""
-    side = basis.diameter
-    sizes = {"atom": len(atoms), "iteration": len(history), "y": side, "x": side}
-    sizes |= basis_sizes(basis)
-    arrays: dict[str, NDArray[Any]] = {
-        "atoms": atoms,
-        "atoms_pixels": basis.to_image(atoms),
-        "history": history,
-        "count": count,
-        "mask": basis.mask,
-        **basis_variables(basis),
-    }
-    store = create(url, "model", sizes, {}, attributes)
-    for name, array in arrays.items():
-        store.write(name, 0, array)
-    store.finish()
-
-
-def load_state(
-    url: str | PathLike[str],
-) -> tuple[dict[str, Any], dict[str, Any], SteerableBasis]:
-    """Arrays, attributes and basis of a model store."""
-    store = open_store(url, "model")
-    arrays = {name: store.read(name) for name in ("atoms", "history", "count")}
-    return arrays, store.attributes, read_basis(store)
+def load_dictionary(path: str | PathLike[str]) -> Dictionary:
+    """The dictionary of a finished run folder, or of a model store."""
+    run = None if "://" in str(path) else Run(Path(path))
+    if run is None or not run.exists:
+        return Dictionary.load(path)
+    if not run.finished:
+        raise DscError(f"{path}: the run is not finished: continue it with `dsc learn --resume`")
+    return Dictionary.load(run.model)

@@ -1,21 +1,38 @@
 """Execution: the plan, the merge tree, and one map-reduce for every Dask scheduler."""
 
 from dsc.engine.mapreduce import Job, job_graph, part_tasks
-from dsc.engine.plan import BLOCK, Plan, Resources, check_plan, leaf_size, make_plan
+from dsc.engine.numerics import fingerprint_difference, numerics_fingerprint
+from dsc.engine.plan import (
+    BLOCK,
+    TASKS_PER_THREAD,
+    Plan,
+    Resources,
+    Workload,
+    check_plan,
+    leaf_size,
+    make_plan,
+    readable,
+)
 from dsc.engine.schedulers import Engine, open_engine
-from dsc.engine.tree import merge_tree
+from dsc.engine.tree import MergeTree, merge_all
 
 __all__ = [
     "BLOCK",
+    "TASKS_PER_THREAD",
     "Engine",
     "Job",
+    "MergeTree",
     "Plan",
     "Resources",
+    "Workload",
     "check_plan",
+    "fingerprint_difference",
     "job_graph",
     "leaf_size",
     "make_plan",
-    "merge_tree",
+    "merge_all",
+    "numerics_fingerprint",
     "open_engine",
     "part_tasks",
+    "readable",
 ]

@@ -8,73 +8,62 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from dask.delayed import Delayed
 
-from dsc.blas import use_one_blas_thread
 from dsc.engine.tree import merge_all
 
 
 @dataclass(frozen=True)
 class Job:
-    """One reduction: finish(merged values of map(part, kept, **shared), **shared).
+    """One reduction: finish(merged values of map(part, shared), shared).
 
     The functions are module-level. Parts are in order, each an aligned run of leaves, and travel
-    with their task; `kept` has a delayed value per part (or is empty, for None); `shared` goes to
-    every task; `fan_in`, a power of two, results are merged by one task.
+    with their task, or are delayed values that the cluster keeps; `shared` goes to every task, and
+    is a value that Dask does not look into; `fan_in`, a power of two, results are merged by one
+    task.
     """
 
-    map: Callable[..., Any]
+    map: Callable[[Any, Any], Any]
     parts: Sequence[Any]
-    finish: Callable[..., Any]
-    shared: dict[str, Any] = field(default_factory=dict)
-    kept: Sequence[Any] = ()
+    finish: Callable[[Any, Any], Any]
+    shared: Any
     fan_in: int = 2
-
-
-@dataclass(frozen=True, eq=False)
-class _Shared:
-    """Arguments of all tasks of a job; one value, which Dask does not look into."""
-
-    values: dict[str, Any]
 
 
 def job_graph(job: Job) -> Any:
     """The delayed result of a job: maps, a tree of merges, the finish."""
-    graph, shared = _start(job.shared)
-    kept: Sequence[Any] = [None] * len(job.parts)
-    if job.kept:
-        for value in job.kept:
-            graph.update(value.dask)
-        kept = [value.key for value in job.kept]
-    values = [
-        _add(graph, job.map, (partial(_run, partial(job.map, part)), shared, value))
-        for part, value in zip(job.parts, kept, strict=True)
-    ]
+    shared = f"shared-{uuid.uuid4().hex}"
+    graph: dict[str, Any] = {shared: job.shared}
+    values = [_add_map(graph, job.map, part, shared) for part in job.parts]
     while len(values) > 1:  # a power of two of neighbours: a piece of the aligned tree
         groups = [values[i : i + job.fan_in] for i in range(0, len(values), job.fan_in)]
         values = [_add(graph, merge_all, (merge_all, *group)) for group in groups]
-    return Delayed(_add(graph, job.finish, (partial(_run, job.finish), shared, values[0])), graph)
+    return Delayed(_add(graph, job.finish, (job.finish, values[0], shared)), graph)
 
 
-def part_tasks(function: Callable[..., Any], parts: Sequence[Any], **shared: Any) -> list[Any]:
-    """Delayed `function(part, **shared)` of every part."""
-    start, arguments = _start(shared)
+def part_tasks(
+    function: Callable[[Any, Any], Any], parts: Sequence[Any], shared: Any = None
+) -> list[Any]:
+    """Delayed `function(part, shared)` of every part."""
+    key = f"shared-{uuid.uuid4().hex}"
     values = []
     for part in parts:
-        graph = dict(start)
-        task = (partial(_run, partial(function, part)), arguments)
-        values.append(Delayed(_add(graph, function, task), graph))
+        graph: dict[str, Any] = {key: shared}
+        values.append(Delayed(_add_map(graph, function, part, key), graph))
     return values
 
 
-def _start(shared: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """A graph that holds the shared arguments, and their key."""
-    key = f"shared-{uuid.uuid4().hex}"
-    return {key: _Shared(shared)}, key
+def _add_map(
+    graph: dict[str, Any], function: Callable[[Any, Any], Any], part: Any, shared: str
+) -> str:
+    if isinstance(part, Delayed):
+        graph.update(part.dask)
+        return _add(graph, function, (function, part.key, shared))
+    return _add(graph, function, (partial(function, part), shared))
 
 
 def _add(graph: dict[str, Any], function: Callable[..., Any], task: tuple[Any, ...]) -> str:
@@ -82,8 +71,3 @@ def _add(graph: dict[str, Any], function: Callable[..., Any], task: tuple[Any, .
     key = f"{function.__name__}-{uuid.uuid4().hex}"
     graph[key] = task
     return key
-
-
-def _run(function: Callable[..., Any], shared: _Shared, *args: Any) -> Any:
-    use_one_blas_thread()
-    return function(*args, **shared.values)

@@ -36,6 +36,27 @@ class Resources:
 
 
 @dataclass(frozen=True)
+class Workload:
+    """What a pass over the patches of one problem takes.
+
+    Attributes
+    ----------
+    n_patches, n_coords, n_pixels
+        How many patches, and what each of them is.
+    statistics_bytes
+        Memory of one statistics value.
+    merge_patches
+        Patches whose statistics take about as long to sum as to merge.
+    """
+
+    n_patches: int
+    n_coords: int
+    n_pixels: int
+    statistics_bytes: int
+    merge_patches: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """How one problem is cut into tasks, and what a task needs."""
 
@@ -72,37 +93,24 @@ class Plan:
         return {**asdict(self), "block": BLOCK, "graph_size": self.graph_size}
 
 
-def leaf_size(n_patches: int, n_coords: int, worth: int) -> int:
-    """Patches in a leaf: enough that merging statistics costs little against making them.
-
-    `worth` is how many patches that takes.
-    """
-    most = _power_of_two(64 * n_coords)
-    many = min(most, _power_of_two(-(-n_patches // LEAVES)))
-    few = min(_power_of_two(worth), _power_of_two(-(-n_patches // FEWEST_LEAVES)))
-    return max(MIN_LEAF, many, few)
+def leaf_size(work: Workload) -> int:
+    """Patches in a leaf: enough that merging statistics costs little against making them."""
+    most = _power_of_two(64 * work.n_coords)
+    many = min(most, _power_of_two(-(-work.n_patches // LEAVES)))
+    few = _power_of_two(-(-work.n_patches // FEWEST_LEAVES))
+    return max(MIN_LEAF, many, min(_power_of_two(work.merge_patches), few))
 
 
-def make_plan(
-    n_patches: int,
-    n_coords: int,
-    n_pixels: int,
-    statistics_bytes: int,
-    worth: int,
-    resources: Resources,
-    n_problems: int = 1,
-) -> Plan:
-    """Cut `n_patches` into tasks for these resources, which `n_problems` alike share.
-
-    `worth` patches in a leaf make it worth merging; see `leaf_size`.
-    """
-    size = leaf_size(n_patches, n_coords, worth)
+def make_plan(work: Workload, resources: Resources, n_problems: int = 1) -> Plan:
+    """Cut a workload into tasks for these resources, which `n_problems` alike share."""
+    n_patches, n_coords, statistics_bytes = work.n_patches, work.n_coords, work.statistics_bytes
+    size = leaf_size(work)
     n_leaves = -(-n_patches // size)
     wanted = max(1, (TASKS_PER_THREAD * resources.n_threads - 1) // n_problems)
     per_task = _power_of_two(-(-n_leaves // wanted))
     rows = min(BLOCK, size)
     # coordinates, residuals, and the pixels they come from in float64
-    block_bytes = rows * (n_coords * (4 + 4) + n_pixels * 8)
+    block_bytes = rows * (n_coords * (4 + 4) + work.n_pixels * 8)
     small = FAN_IN * statistics_bytes <= 0.1 * resources.memory_per_thread
     fan_in = FAN_IN if small else 2
     copies = max(fan_in, 2 + (per_task - 1).bit_length())

@@ -16,7 +16,7 @@ from dask.system import CPU_COUNT
 from dsc.blas import restore_blas_threads, use_one_blas_thread
 from dsc.engine.numerics import fingerprint_difference, numerics_fingerprint
 from dsc.engine.plan import Resources, parse_bytes
-from dsc.errors import DscError
+from dsc.errors import DscError, count_problem
 
 LOCAL = ("threads", "synchronous", "processes")
 GRAPHS = {"distributed.admin.large-graph-warning-threshold": "1GB"}  # arrays travel with their task
@@ -81,8 +81,8 @@ def open_engine(
     if isinstance(scheduler, Engine):
         yield scheduler
         return
-    if n_workers is not None and n_workers < 1:
-        raise DscError(f"n_workers: found {n_workers}, need at least 1")
+    if n_workers is not None and (problem := count_problem("n_workers", n_workers, 1)):
+        raise DscError(problem)
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     with ExitStack() as stack:
         if scheduler in ("threads", "synchronous"):
@@ -91,7 +91,10 @@ def open_engine(
             n_threads = 1 if scheduler == "synchronous" else n_workers or CPU_COUNT
             yield Engine(scheduler, Resources(n_threads, _free_memory(limit)))
             return
+        from dsc.engine.workers import one_blas_thread_on_workers
+
         client = stack.enter_context(_client(scheduler, n_workers, limit))
+        stack.enter_context(one_blas_thread_on_workers(client))
         check = _worker_check(client)
         check()
         yield Engine(client, _cluster_resources(client, limit), check)
@@ -130,13 +133,13 @@ def _client(scheduler: Any, n_workers: int | None, limit: int | None) -> Iterato
         )
 
 
-def _connect(**where: str) -> Any:
+def _connect(**address: str) -> Any:
     from distributed import Client
 
     try:
-        return Client(**where, timeout=10)
+        return Client(**address, timeout=10)
     except (OSError, TimeoutError, ValueError) as error:
-        place = next(iter(where.values()))
+        place = next(iter(address.values()))
         raise DscError(
             f"scheduler: nothing answers at {place}: start one with `dask scheduler`, "
             f"or use --scheduler threads ({error})"
@@ -170,7 +173,6 @@ def _worker_check(client: Any) -> Callable[[], None]:
         new = [name for name in client.scheduler_info(n_workers=-1)["workers"] if name not in seen]
         if not new:
             return
-        client.run(use_one_blas_thread, workers=new)
         seen.update(client.run(numerics_fingerprint, workers=new))
         first = next(iter(seen.values()))
         wrong = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 
 class Mergeable(Protocol):
@@ -17,24 +16,34 @@ class Mergeable(Protocol):
 Value = TypeVar("Value", bound=Mergeable)
 
 
-def merge_all(*values: Value) -> Value:
-    """`merge_tree`, as a function that a task can call."""
-    return merge_tree(values)
-
-
-def merge_tree(leaves: Iterable[Value]) -> Value:
-    """Merge leaves as they come: 0 with 1, 2 with 3, then the pairs, an odd one going up alone.
+class MergeTree(Generic[Value]):
+    """Merges leaves as they come: 0 with 1, 2 with 3, then the pairs, an odd one going up alone.
 
     At most 2 + log₂(number of leaves) values are alive at once.
     """
-    stack: list[tuple[int, Value]] = []
-    for leaf in leaves:
+
+    def __init__(self) -> None:
+        self._stack: list[tuple[int, Value]] = []
+
+    def add(self, leaf: Value) -> None:
+        """The next leaf."""
         level, value = 0, leaf
-        while stack and stack[-1][0] == level:
-            value = stack.pop()[1].merge(value)
+        while self._stack and self._stack[-1][0] == level:
+            value = self._stack.pop()[1].merge(value)
             level += 1
-        stack.append((level, value))
-    total = stack.pop()[1]
-    while stack:
-        total = stack.pop()[1].merge(total)
-    return total
+        self._stack.append((level, value))
+
+    def total(self) -> Value:
+        """All leaves as one; there is at least one, and none is added after."""
+        total = self._stack.pop()[1]
+        while self._stack:
+            total = self._stack.pop()[1].merge(total)
+        return total
+
+
+def merge_all(*values: Value) -> Value:
+    """Consecutive leaves as one."""
+    tree = MergeTree[Value]()
+    for value in values:
+        tree.add(value)
+    return tree.total()

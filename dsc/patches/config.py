@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -70,11 +71,11 @@ class PatchConfig(Options):
             raise DscError("\n".join(problems))
 
     @classmethod
-    def from_options(cls, options: dict[str, Any]) -> Self:
+    def from_options(cls, options: dict[str, Any], others: Iterable[str] = ()) -> Self:
         """From words and values, refusing unknown words."""
         rotate = options.get("rotate", ())
         turns = tuple(rotate) if isinstance(rotate, list) else rotate  # as JSON and TOML have it
-        return super().from_options({**options, "rotate": turns})
+        return super().from_options({**options, "rotate": turns}, others)
 
 
 def _is_whole(value: object) -> bool:

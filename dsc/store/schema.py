@@ -161,9 +161,24 @@ _TEXTURE = (
         ("image", "label", "atom"),
         "int32",
         "patches of each training picture that an atom of a class codes best",
-        required=False,
     ),
-    Variable("image_label", ("image",), "int32", "class of each training picture", "", False),
+    Variable("image_label", ("image",), "int32", "class of each training picture"),
+)
+
+_CHECKPOINT = (
+    Variable("atoms", ("value",), "float32", "atoms of all dictionaries, one after the other"),
+    Variable("count", ("atom",), "int64", "uses of each atom in the last pass"),
+    Variable("history", ("entry",), "float64", "mean squared error per pixel of each pass"),
+    Variable("n_atoms", ("problem",), "int64", "atoms of each dictionary"),
+    Variable("n_entries", ("problem",), "int64", "passes of each dictionary"),
+    Variable("iteration", ("problem",), "int64", "updates done"),
+    Variable("rest", ("problem",), "float64", "energy of all patches outside the span"),
+    Variable("finished", ("problem",), "bool", "whether the final pass has been made"),
+    Variable("basis", ("problem",), "int64", "which of the bases a dictionary has"),
+    Variable("basis_matrix", ("basis_value",), "float64", "sampled basis functions of all bases"),
+    Variable("basis_dual", ("basis_value",), "float64", "dual functions of all bases"),
+    Variable("basis_frequency", ("coord",), "int64", "angular frequency of each coordinate"),
+    Variable("basis_level", ("coord",), "float64", "fraction of the cut-off of each coordinate"),
 )
 
 PICTURES = Variable(
@@ -176,6 +191,7 @@ SCHEMAS: dict[str, dict[str, Variable]] = {
         ("patches", _PATCHES),
         ("model", _MODEL),
         ("codes", _CODES),
+        ("checkpoint", _CHECKPOINT),
         ("texture", _TEXTURE),
     )
 }

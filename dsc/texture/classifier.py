@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
@@ -12,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from dsc.dictionary import RunTarget
 from dsc.dictionary.estimator import NotFitted
-from dsc.engine import open_engine
+from dsc.engine import Engine, open_engine
 from dsc.texture.config import TextureConfig
-from dsc.texture.dataset import label_places, read_inputs
+from dsc.texture.dataset import label_indices, read_inputs
 from dsc.texture.fit import fit_texture
-from dsc.texture.histograms import FeatureLog, count_labels
-from dsc.texture.maps import label_map
+from dsc.texture.histograms import FeatureLog, check_pictures, count_labels
+from dsc.texture.labelling import label_map
 from dsc.texture.model import TextureModel
 
 
@@ -114,9 +116,9 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Their classes; None where X says them (a folder per class, a suite).
         """
         data = read_inputs(X, y)
-        model = fit_texture(
-            data, self._config(), run=self.run, resume=self.run is not None, **self._where()
-        )
+        target = None if self.run is None else RunTarget(self.run, resume=True)
+        with self._engine() as engine:
+            model = fit_texture(data, self._config(), engine, target)
         self._set(model, model.label_names if y is None else list(y))
         return self
 
@@ -127,7 +129,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         log = None
         if self.run is not None:
             log = FeatureLog(Path(self.run) / "features.jsonl", model.labeller.identity)
-        with open_engine(**self._where()) as engine:
+        with self._engine() as engine:
             features = count_labels(pictures, model.labeller, engine, log)
         return model.describe(features, [picture.name for picture in pictures])
 
@@ -143,12 +145,15 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Sequence[Any] | None = None) -> float:
         """The share of pictures whose class is right."""
         model, data = self._fitted(), read_inputs(X, y, part="test")
-        truth = label_places(data, model.label_names)
+        truth = label_indices(data, model.label_names)
         return float((model.classify(self.transform(data))[0] == truth).mean())
 
     def label_map(self, picture: Any) -> NDArray[np.int64]:
         """(y, x) the class of the patch around every pixel, a place in `classes_`; −1 for none."""
-        return label_map(self._fitted(), read_inputs([picture], part="test").pictures[0])
+        model = self._fitted()
+        one = read_inputs([picture], part="test").pictures[0]
+        check_pictures([one], model.config.diameter)
+        return label_map(model.labeller, one)
 
     def save(self, url: str | PathLike[str]) -> None:
         """Write the model as a store at a path or URL that does not exist yet."""
@@ -180,9 +185,5 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = {name: getattr(self, name) for name in names}
         return TextureConfig(**options, seed=self.random_state)
 
-    def _where(self) -> dict[str, Any]:
-        return {
-            "scheduler": self.scheduler,
-            "n_workers": self.n_workers,
-            "memory_limit": self.memory_limit,
-        }
+    def _engine(self) -> AbstractContextManager[Engine]:
+        return open_engine(self.scheduler, self.n_workers, self.memory_limit)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsc.basis import make_basis
-from dsc.basis.grid import check_diameter
+from dsc.basis import check_diameter, make_basis
 from dsc.dictionary import LearnConfig
 from dsc.errors import DscError
 from dsc.options import Options, option
 from dsc.patches import PatchConfig
-from dsc.update.statistics import UPDATES
+from dsc.update import UPDATES
 
 N_ANGLES = 120  # finer than for coding: pictures turned by half a step should have the same labels
 METHODS = ("rotational", "augmented", "standard")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError, raise_listed
-from dsc.images.formats import SUFFIXES, probe_array, take_plane
-from dsc.images.inputs import is_zarr
-from dsc.patches import Picture, open_pictures
+from dsc.images import (
+    NUMPY,
+    SUFFIXES,
+    Picture,
+    is_zarr,
+    open_pictures,
+    picture_problem,
+    probe_array,
+    take_plane,
+)
 from dsc.texture.outex import Sample, is_suite, read_suite
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class Dataset:
     """Pictures with their classes.
 
     Attributes
@@ -46,6 +55,17 @@ class Labelled:
         names = [picture.name for picture in self.pictures]
         return hashlib.sha256(repr((names, self.labels)).encode()).hexdigest()
 
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides the results of learning from these pictures: their content and classes."""
+        pictures = hashlib.sha256("".join(map(picture_hash, self.pictures)).encode())
+        labels = hashlib.sha256(json.dumps(self.labels).encode())
+        return {
+            "n_pictures": len(self),
+            "pictures_sha256": pictures.hexdigest(),
+            "labels_sha256": labels.hexdigest(),
+        }
+
 
 def read_inputs(
     images: Any,
@@ -53,7 +73,7 @@ def read_inputs(
     problem: str = "000",
     classes: Sequence[str] = (),
     part: str = "train",
-) -> Labelled:
+) -> Dataset:
     """Pictures and their classes.
 
     Parameters
@@ -70,7 +90,7 @@ def read_inputs(
     part
         "train" or "test" of a suite.
     """
-    if isinstance(images, Labelled):
+    if isinstance(images, Dataset):
         return images
     if isinstance(images, str | os.PathLike) and is_suite(images):
         suite = read_suite(images, problem, classes)
@@ -94,24 +114,24 @@ def read_inputs(
         if missing:
             raise DscError(f"classes: found no pictures of {', '.join(missing)}")
     kept = [i for i, name in enumerate(named) if not classes or name in classes]
-    return Labelled(
+    return Dataset(
         tuple(pictures[i] for i in kept), tuple(named[i] for i in kept), (None,) * len(kept)
     )
 
 
-def read_samples(samples: Sequence[Sample]) -> Labelled:
+def read_samples(samples: Sequence[Sample]) -> Dataset:
     """The pictures of a suite."""
     if not samples:
         raise DscError("pictures: found none in this part of the suite, need at least one")
-    return Labelled(
+    return Dataset(
         tuple(_open_each([sample.path for sample in samples])),
         tuple(sample.label for sample in samples),
         tuple(sample.angle for sample in samples),
     )
 
 
-def label_places(data: Labelled, label_names: Sequence[str]) -> NDArray[np.int64]:
-    """The classes of pictures as places in `label_names`, refused if one is not among them."""
+def label_indices(data: Dataset, label_names: Sequence[str]) -> NDArray[np.int64]:
+    """The classes of pictures as indices in `label_names`, refused if one is not among them."""
     unlabelled = sum(label is None for label in data.labels)
     if unlabelled:
         raise DscError(
@@ -127,7 +147,7 @@ def label_places(data: Labelled, label_names: Sequence[str]) -> NDArray[np.int64
     return np.array([label_names.index(str(label)) for label in data.labels], np.int64)
 
 
-def check_classes(data: Labelled) -> tuple[str, ...]:
+def check_classes(data: Dataset) -> tuple[str, ...]:
     """The names of the classes, refused if a picture has none or there are fewer than two."""
     unknown = [p.name for p, label in zip(data.pictures, data.labels, strict=True) if label is None]
     if unknown:
@@ -191,3 +211,29 @@ def _array_picture(array: Any, name: str) -> Picture:
     if len(pages) != 1:
         raise DscError(f"{name}: found shape {array.shape}, need (y, x) or (y, x, color)")
     return Picture(name, None, pages[0][1], take_plane(array, 0))
+
+
+def picture_hash(picture: Picture) -> str:
+    """SHA-256 of what a picture is read from: the bytes of its file, or its pixels."""
+    source = picture.source
+    try:
+        if isinstance(source, tuple) and source[0].suffix.lower() not in NUMPY:
+            path, page = source
+            status = path.stat()
+            whole = _file_hash(path, status.st_mtime_ns, status.st_size)
+            return hashlib.sha256(f"{whole} page {page}".encode()).hexdigest()
+        total = hashlib.sha256(repr(picture.shape).encode())
+        height, width = picture.shape
+        for y in range(0, height, picture.tile[0]):
+            rows = picture.read(y, min(y + picture.tile[0], height), 0, width)
+            total.update(np.ascontiguousarray(rows).data)
+        return total.hexdigest()
+    except Exception as error:  # whatever a decoder raises is the file's fault
+        raise DscError(picture_problem(picture, error)) from error
+
+
+@lru_cache(maxsize=64)
+def _file_hash(path: Path, *_: int) -> str:
+    """Of a file as it is now: its time and size make another call of another file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,31 +1,23 @@
-"""Evaluation: fit, classify test pictures, count, compare, and write the report."""
+"""Evaluation: fit, classify test pictures, count, and compare with local binary patterns."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.dictionary.run import RunFolder
-from dsc.engine import Engine, open_engine, part_tasks
+from dsc.dictionary import Run, RunTarget
+from dsc.engine import Engine, part_tasks
 from dsc.files import read_records
-from dsc.patches import Picture
-from dsc.report.texture import write_texture_report
-from dsc.report.texture_facts import (
-    cited_rows,
-    other_row,
-    own_row,
-    report_facts,
-    report_pictures,
-)
-from dsc.texture.config import HISTOGRAMS, TextureConfig
-from dsc.texture.dataset import Labelled, label_places
-from dsc.texture.fit import fit_texture
+from dsc.images import Picture
+from dsc.texture.config import BINS, HISTOGRAMS, TextureConfig
+from dsc.texture.dataset import Dataset, label_indices
+from dsc.texture.fit import Progress, fit_texture, silent
 from dsc.texture.histograms import (
     Feature,
     FeatureLog,
@@ -39,9 +31,48 @@ from dsc.texture.neighbours import chi_square, nearest
 
 LBP_PICTURES = 16  # in a task
 
-Progress = Callable[[dict[str, Any]], None]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of a table of methods.
+
+    Attributes
+    ----------
+    method, setting
+        What it is.
+    accuracy
+        Its share of right pictures; None where it is not known.
+    source
+        Where the number is from, for people.
+    group
+        "ours", "compared" (run here on the same pictures) or "cited".
+    suite
+        The data that it is on.
+    """
+
+    method: str
+    setting: str
+    accuracy: float | None
+    source: str
+    group: str
+    suite: str
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """A named data set, cut into training and test pictures."""
+
+    name: str
+    train: Dataset
+    test: Dataset
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The classes."""
+        return tuple(sorted({str(label) for label in self.train.labels}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,32 +81,40 @@ class Evaluation:
 
     Attributes
     ----------
+    data
+        The pictures with their true classes.
     model
         The classifier.
-    test
-        The pictures with their true classes.
     truth, predicted
-        (image,) places in the model's `label_names`.
+        (image,) indices in the model's `label_names`.
     neighbour
         (image,) the nearest training picture.
     features
         What was counted in each.
+    seconds
+        Time in all, of learning and of labelling, earlier sessions included.
     """
 
+    data: Benchmark
     model: TextureModel
-    test: Labelled
     truth: Integers
     predicted: Integers
     neighbour: Integers
     features: Sequence[Feature]
+    seconds: dict[str, float]
 
     @staticmethod
-    def of(model: TextureModel, test: Labelled, features: Sequence[Feature]) -> Evaluation:
+    def of(
+        data: Benchmark,
+        model: TextureModel,
+        features: Sequence[Feature],
+        seconds: dict[str, float],
+    ) -> Evaluation:
         """What the model makes of counted pictures."""
-        truth = label_places(test, model.label_names)
-        names = [picture.name for picture in test.pictures]
+        names = [picture.name for picture in data.test.pictures]
         predicted, _, neighbour = model.classify(model.describe(features, names))
-        return Evaluation(model, test, truth, predicted, neighbour, features)
+        truth = label_indices(data.test, model.label_names)
+        return Evaluation(data, model, truth, predicted, neighbour, features, seconds)
 
     def with_other_histograms(self) -> list[Evaluation]:
         """The same counts with other bins, for comparison."""
@@ -85,12 +124,7 @@ class Evaluation:
             for kind in HISTOGRAMS
             if kind != config.histogram
         ]
-        return [Evaluation.of(model, self.test, self.features) for model in others]
-
-    @property
-    def seconds(self) -> float:
-        """How long labelling took, earlier sessions included."""
-        return sum(feature.seconds for feature in self.features)
+        return [Evaluation.of(self.data, model, self.features, self.seconds) for model in others]
 
     @property
     def accuracy(self) -> float:
@@ -100,7 +134,7 @@ class Evaluation:
     @property
     def accuracy_by_angle(self) -> list[dict[str, float]]:
         """The same for every angle; empty where angles are not known."""
-        angles = np.array([np.nan if a is None else a for a in self.test.angles])
+        angles = np.array([np.nan if a is None else a for a in self.data.test.angles])
         right = self.truth == self.predicted
         return [
             {
@@ -119,139 +153,118 @@ class Evaluation:
         return np.bincount(pairs, minlength=n_labels**2).reshape(n_labels, n_labels)
 
     @property
+    def confused_pairs(self) -> list[tuple[str, str, int]]:
+        """(true class, predicted class, pictures) of what is wrong, most often first."""
+        names = self.model.label_names
+        wrong = Counter(
+            (names[t], names[p]) for t, p in zip(self.truth, self.predicted, strict=True) if t != p
+        )
+        ordered = sorted(wrong.items(), key=lambda item: (-item[1], item[0]))
+        return [(true, predicted, count) for (true, predicted), count in ordered]
+
+    @property
+    def n_patches(self) -> int:
+        """Patches of the test pictures."""
+        return sum(feature.n_patches for feature in self.features)
+
+    @property
+    def patches_per_second(self) -> float:
+        """How fast they were labelled."""
+        return self.n_patches / sum(feature.seconds for feature in self.features)
+
+    @property
     def pruned(self) -> float | None:
         """The share of (atom, patch) pairs whose angles were never tried; None without pruning."""
         return pruned_share(self.features, self.model.labeller)
 
-
-def evaluate_model(
-    model: TextureModel,
-    test: Labelled,
-    engine: Engine,
-    log: FeatureLog | None = None,
-    progress: Progress | None = None,
-) -> Evaluation:
-    """Classify pictures whose classes are known."""
-    label_places(test, model.label_names)  # refuses unknown ones
-    features = count_labels(test.pictures, model.labeller, engine, log, progress)
-    return Evaluation.of(model, test, features)
+    def as_method(self, group: str, source: str) -> Method:
+        """The row of this evaluation in a table of methods."""
+        config = self.model.config
+        return Method(
+            method=f"{config.method} dictionaries, histograms of {BINS[config.histogram]}",
+            setting=f"N = {config.diameter}, M = {config.n_atoms}, K = {config.sparsity}, stride "
+            f"{config.stride}, {config.patches_per_image:,} patches per picture",
+            accuracy=self.accuracy,
+            source=source,
+            group=group,
+            suite=self.data.name,
+        )
 
 
 def evaluate_texture(
-    train: Labelled,
-    test: Labelled,
+    data: Benchmark,
     config: TextureConfig,
-    run: str | Path,
-    *,
-    name: str,
-    resume: bool = False,
-    overwrite: bool = False,
-    options: dict[str, Any] | None = None,
-    lbp: bool = True,
-    compare: Sequence[str | Path] = (),
-    scheduler: Any = "threads",
-    n_workers: int | None = None,
-    memory_limit: str | int | None = None,
-    progress: Progress = lambda _: None,
-) -> dict[str, Any]:
-    """Fit on `train`, classify `test`, and write the run folder with its report.
+    engine: Engine,
+    target: RunTarget,
+    progress: Progress = silent,
+) -> Evaluation:
+    """Fit on the training pictures and classify the test pictures, in a run folder.
 
     Parameters
     ----------
-    train, test
+    data
         Pictures with their classes.
     config
         The options.
-    run
-        Run folder. What is finished in it is not done again with `resume`; `overwrite` starts over.
-    name
-        Of the data, for the report.
-    options
-        What stands in run.toml besides the options of the model.
-    lbp
-        Compare with rotation-invariant local binary patterns.
-    compare
-        Run folders of other evaluations on the same data, for the table of methods.
-    scheduler, n_workers, memory_limit, progress
+    engine
+        What tasks run on.
+    target
+        Run folder. What is finished in it is not done again when it is resumed.
+    progress
         As in `fit_texture`.
-
-    Returns
-    -------
-    The numbers of the report.
     """
     begin = time.perf_counter()
-    folder = RunFolder(Path(run))
-    earlier = sum(_spent(folder).values()) if resume else 0.0
-    names = tuple(sorted({str(label) for label in train.labels}))
-    same = {"suite": name, "label_names": list(names), "n_train": len(train), "n_test": len(test)}
-    others = [other_row(path, same) for path in compare]
-    label_places(test, names)
-    check_pictures(test.pictures, config.diameter)  # before anything is learned
-    with open_engine(scheduler, n_workers, memory_limit) as engine:
-        model = fit_texture(
-            train,
-            config,
-            run=run,
-            resume=resume,
-            overwrite=overwrite,
-            options=options,
-            scheduler=engine,
-            progress=progress,
-        )
-        log = FeatureLog(folder.path / "features.jsonl", model.labeller.identity)
-        done = evaluate_model(model, test, engine, log, progress)
-        alike = done.with_other_histograms()
-        methods = [own_row(done), *(own_row(one, "the same labels") for one in alike), *others]
-        if lbp:
-            methods += _lbp_rows(train, test, names, engine)
-    if name.startswith("Outex"):
-        methods += cited_rows()
-    seconds = {"total": earlier + time.perf_counter() - begin, **_spent(folder)}
-    facts = report_facts(done, train, name, methods, seconds)
-    write_texture_report(Path(run) / "report", facts, report_pictures(done, train, facts))
-    return facts
+    run = Run(Path(target.path))
+    earlier = sum(_spent(run).values()) if target.resume else 0.0
+    label_indices(data.test, data.label_names)  # refuses unknown ones
+    check_pictures(data.test.pictures, config.diameter)  # before anything is learned
+    model = fit_texture(data.train, config, engine, target, progress)
+    log = FeatureLog(run.path / "features.jsonl", model.labeller.identity)
+    features = count_labels(data.test.pictures, model.labeller, engine, log, progress)
+    seconds = {"total": earlier + time.perf_counter() - begin, **_spent(run)}
+    return Evaluation.of(data, model, features, seconds)
 
 
-def _spent(folder: RunFolder) -> dict[str, float]:
+def _spent(run: Run) -> dict[str, float]:
     """Seconds of learning and of labelling, in all sessions of a run."""
-    passes = [event for event in folder.events() if event["event"] == "iteration"]
-    pictures = read_records(folder.path / "features.jsonl")
+    passes = [event for event in run.events() if event["event"] == "iteration"]
+    pictures = read_records(run.path / "features.jsonl")
     return {
         "learning": sum(event["seconds"] for event in passes),
         "labelling": sum(record.get("seconds", 0.0) for record in pictures),
     }
 
 
-def _lbp_rows(
-    train: Labelled, test: Labelled, names: tuple[str, ...], engine: Engine
-) -> list[dict[str, Any]]:
+def lbp_methods(data: Benchmark, engine: Engine) -> list[Method]:
     """Local binary patterns with the same nearest neighbour: the smallest scale, and all.
 
     None where a picture is too small for the largest scale.
     """
+    train, test, names = data.train, data.test, data.label_names
     pictures = [*train.pictures, *test.pictures]
     if min(min(picture.shape) for picture in pictures) < lbp_side():
         return []
     parts = [tuple(pictures[i : i + LBP_PICTURES]) for i in range(0, len(pictures), LBP_PICTURES)]
-    results = engine.compute(part_tasks(lbp_part, parts))
-    features = np.concatenate(results)
-    truth = label_places(train, names), label_places(test, names)
-    rows = []
+    features = np.concatenate(engine.compute(part_tasks(lbp_part, parts)))
+    known, truth = label_indices(train, names), label_indices(test, names)
+    methods = []
     first = SCALES[0][0] + 2  # bins of the smallest scale
     for columns, scales in ((slice(0, first), SCALES[:1]), (slice(None), SCALES)):
         a, b = features[: len(train), columns], features[len(train) :, columns]
-        predicted, _ = nearest(chi_square(b, a), truth[0], len(names))
-        rows.append(
-            {
-                "method": "LBP, rotation-invariant uniform",
-                "accuracy": float((predicted == truth[1]).mean()),
-                "setting": ", ".join(f"{points} points at {radius}" for points, radius in scales),
-                "source": "run here, same χ² nearest neighbour",
-            }
+        predicted, _ = nearest(chi_square(b, a), known, len(names))
+        methods.append(
+            Method(
+                method="LBP, rotation-invariant uniform",
+                setting=", ".join(f"{points} points at {radius}" for points, radius in scales),
+                accuracy=float((predicted == truth).mean()),
+                source="run here, same χ² nearest neighbour",
+                group="compared",
+                suite=data.name,
+            )
         )
-    return rows
+    return methods
 
 
-def lbp_part(pictures: tuple[Picture, ...]) -> Doubles:
+def lbp_part(pictures: tuple[Picture, ...], _: None = None) -> Doubles:
     """LBP histograms of a task's pictures, each scaled to [0, 1] if it is not."""
     return np.stack([lbp_histogram(unit_range(picture.whole())) for picture in pictures])

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.engine import Engine, part_tasks
-from dsc.engine.plan import readable
+from dsc.engine import Engine, part_tasks, readable
 from dsc.errors import DscError, raise_listed
 from dsc.files import append_records, each_record, read_records
-from dsc.images.formats import NUMPY
-from dsc.images.image import picture_problem
-from dsc.patches import Picture
+from dsc.images import Picture, picture_problem
+from dsc.texture.dataset import picture_hash
 from dsc.texture.labelling import NONE, Labeller
 
 TASKS = 12  # per thread, in a round: after each the log is written
@@ -28,7 +24,7 @@ TASK_PATCHES = 8192  # in a task, at least
 ATOM_WEIGHT = 1 / 4  # beside classes; chosen by `dsc experiment texture-bins`
 
 Counts = NDArray[np.int64]
-Progress = Callable[[dict[str, Any]], None]
+Progress = Callable[[Any], None]
 
 
 @dataclass(frozen=True)
@@ -51,6 +47,27 @@ class Feature:
     n_patches: int
     evaluated: int
     seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Some more pictures are labelled.
+
+    Attributes
+    ----------
+    done, total
+        Pictures so far, those of an earlier session included, and in all.
+    patches_per_second
+        In this session.
+    seconds, seconds_left
+        Since its begin, and until all pictures are done.
+    """
+
+    done: int
+    total: int
+    patches_per_second: float
+    seconds: float
+    seconds_left: float
 
 
 @dataclass(frozen=True)
@@ -120,7 +137,7 @@ def count_labels(
     for batch in _rounds(todo, labeller, engine.resources.n_threads):
         parts = [tuple(part.values()) for part in batch]
         started = time.perf_counter()
-        results = engine.compute(part_tasks(label_part, parts, labeller=labeller))
+        results = engine.compute(part_tasks(label_part, parts, labeller))
         share = (time.perf_counter() - started) / sum(len(part) for part in parts)
         found = {
             name: replace(feature, seconds=share)
@@ -134,39 +151,27 @@ def count_labels(
         n_patches += sum(feature.n_patches for feature in found.values())
         seconds = time.perf_counter() - began
         if progress is not None:
-            progress(
-                {
-                    "done": n_done,
-                    "total": len(pictures),
-                    "patches_per_second": n_patches / seconds,
-                    "seconds": seconds,
-                    "seconds_left": seconds * (len(pictures) - n_done)
-                    / max(1, n_done - (len(pictures) - len(todo))),
-                }
-            )  # fmt: skip
+            pace = seconds / max(1, n_done - (len(pictures) - len(todo)))
+            remaining = pace * (len(pictures) - n_done)
+            progress(Labelling(n_done, len(pictures), n_patches / seconds, seconds, remaining))
     return [done[name] for name in names]
 
 
-def label_part(pictures: tuple[Picture, ...], *, labeller: Labeller) -> list[Feature]:
+def label_part(pictures: tuple[Picture, ...], labeller: Labeller) -> list[Feature]:
     """The features of a task's pictures."""
     features = []
     for picture in pictures:
+        counts = np.zeros(labeller.atoms.shape[0] * labeller.atoms.shape[1], np.int64)
+        n_patches = evaluated = 0
         try:
-            features.append(_count(picture, labeller))
+            for _, atoms, n_pairs in labeller.best_pieces(picture):
+                counts += np.bincount(atoms[atoms != NONE], minlength=counts.size)
+                n_patches += atoms.size
+                evaluated += n_pairs
         except Exception as error:  # whatever a decoder raises is the file's fault
             raise DscError(picture_problem(picture, error)) from error
+        features.append(Feature(tuple(counts.tolist()), n_patches, evaluated))
     return features
-
-
-def _count(picture: Picture, labeller: Labeller) -> Feature:
-    n_labels, n_atoms, _ = labeller.atoms.shape
-    counts = np.zeros(n_labels * n_atoms, np.int64)
-    n_patches = evaluated = 0
-    for _, atoms, n_pairs in labeller.best_pieces(picture):
-        counts += np.bincount(atoms[atoms != NONE], minlength=counts.size)
-        n_patches += atoms.size
-        evaluated += n_pairs
-    return Feature(tuple(counts.tolist()), n_patches, evaluated)
 
 
 def _rounds(
@@ -231,7 +236,7 @@ def check_textured(pictures: Sequence[Picture], engine: Engine) -> None:
     raise_listed("pictures", problems)
 
 
-def flat_part(pictures: tuple[Picture, ...]) -> list[bool]:
+def flat_part(pictures: tuple[Picture, ...], _: None = None) -> list[bool]:
     """Which of a task's pictures have one grey level."""
     return [is_flat(picture) for picture in pictures]
 
@@ -306,29 +311,3 @@ def by_class_and_atom(counts: Counts) -> tuple[Counts, Counts]:
 def shares(counts: NDArray[np.generic]) -> NDArray[np.float64]:
     """Rows (picture, bin) that sum to one."""
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
-
-
-def picture_hash(picture: Picture) -> str:
-    """SHA-256 of what a picture is read from: the bytes of its file, or its pixels."""
-    source = picture.source
-    try:
-        if isinstance(source, tuple) and source[0].suffix.lower() not in NUMPY:
-            path, page = source
-            status = path.stat()
-            whole = _file_hash(path, status.st_mtime_ns, status.st_size)
-            return hashlib.sha256(f"{whole} page {page}".encode()).hexdigest()
-        total = hashlib.sha256(repr(picture.shape).encode())
-        height, width = picture.shape
-        for y in range(0, height, picture.tile[0]):
-            rows = picture.read(y, min(y + picture.tile[0], height), 0, width)
-            total.update(np.ascontiguousarray(rows).data)
-        return total.hexdigest()
-    except Exception as error:  # whatever a decoder raises is the file's fault
-        raise DscError(picture_problem(picture, error)) from error
-
-
-@lru_cache(maxsize=64)
-def _file_hash(path: Path, *_: int) -> str:
-    """Of a file as it is now: its time and size make another call of another file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

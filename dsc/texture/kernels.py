@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from dsc.pursuit.kernels import (
+from dsc.pursuit import (
     ANGLES,
     BLOCK,
     NO_GAIN,

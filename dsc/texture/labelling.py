@@ -11,14 +11,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.basis import SteerableBasis
-from dsc.basis.rows import bad_values
-from dsc.patches import Picture
+from dsc.basis import SteerableBasis, bad_values
+from dsc.images import Picture
 from dsc.patches import kernels as patch_kernels
 from dsc.patches.cut import disk_pixels
-from dsc.pursuit.kernels import EMPTY
-from dsc.pursuit.omp import MOST_STILL, Prepared, encode_prepared, prepare
-from dsc.pursuit.tables import Search, packed_order, search_tables
+from dsc.pursuit import EMPTY, MOST_STILL, Coder, Search, packed_order, search_tables
 from dsc.texture import kernels
 
 NONE = -1  # the label of a patch without anything to code
@@ -53,14 +50,18 @@ class Labeller:
     @property
     def identity(self) -> dict[str, str | int]:
         """What labels depend on besides the picture."""
-        code = hashlib.sha256(np.ascontiguousarray(self.atoms, "<f4").tobytes())
         return {
-            "atoms_sha256": code.hexdigest(),
+            "atoms_sha256": self.sha256,
             "sparsity": self.sparsity,
             "n_angles": self.n_angles,
             "stride": self.stride,
             "counted_by": "atom",
         }
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all atoms (little-endian float32 coordinates, C order)."""
+        return hashlib.sha256(np.ascontiguousarray(self.atoms, "<f4").tobytes()).hexdigest()
 
     @property
     def prunes(self) -> bool:
@@ -92,12 +93,12 @@ class Labeller:
         sized = np.ldexp(coords, -exponent)  # exactly: errors of small patches have no digits
         least = np.full(len(coords), np.inf, np.float32)
         best = np.full(len(coords), NONE, np.int64)
-        for label, prepared in enumerate(self._prepared):
-            codes = encode_prepared(sized, prepared, self.sparsity)
+        for label, coder in enumerate(self._coders):
+            codes = coder.encode(sized)
             # of one atom the coefficient has more digits than the error, energy − coef²
-            left = -np.abs(codes.coef[:, 0]) if self.sparsity == 1 else codes.error
-            better = (left < least) & (codes.atom[:, 0] != EMPTY)
-            least[better] = left[better]
+            error = -np.abs(codes.coef[:, 0]) if self.sparsity == 1 else codes.error
+            better = (error < least) & (codes.atom[:, 0] != EMPTY)
+            least[better] = error[better]
             best[better] = label * n_atoms + codes.atom[better, 0]
         best[~coords.any(axis=1)] = NONE
         return best, len(coords) * n_labels * n_atoms * self.sparsity
@@ -113,9 +114,9 @@ class Labeller:
         return best, int(evaluated)
 
     @cached_property
-    def _prepared(self) -> list[Prepared]:
+    def _coders(self) -> list[Coder]:
         """What codes with the dictionary of each class."""
-        return [prepare(atoms, self.basis, self.n_angles) for atoms in self.atoms]
+        return [Coder(one, self.basis, self.sparsity, self.n_angles) for one in self.atoms]
 
     @cached_property
     def _search(self) -> Search:
@@ -190,6 +191,15 @@ def _pieces(n_y: int, n_x: int, size: int) -> Iterator[tuple[slice, slice]]:
     for y in range(0, n_y, n_rows):
         for x in range(0, n_x, n_columns):
             yield slice(y, min(y + n_rows, n_y)), slice(x, min(x + n_columns, n_x))
+
+
+def label_map(labeller: Labeller, picture: Picture) -> Labels:
+    """(y, x) the class of the patch around every pixel; −1 at the rim and where nothing is to code.
+
+    With a stride, a patch stands for the pixels nearest to its middle.
+    """
+    labels, _ = labeller.label_picture(picture)
+    return spread(labels, picture.shape, labeller.basis.diameter // 2, labeller.stride)
 
 
 def spread(labels: NDArray[np.integer], shape: tuple[int, ...], offset: int, stride: int) -> Labels:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
-from dsc.dictionary.run import RunFolder
+from dsc.dictionary import Run
 from dsc.errors import DscError
 from dsc.store import basis_sizes, basis_variables, create, open_store, read_basis
 from dsc.texture.config import TextureConfig
@@ -84,11 +84,6 @@ class TextureModel:
         return make_labeller(self.config, self.atoms, self.basis)
 
     @property
-    def identity(self) -> dict[str, dict[str, Any]]:
-        """What decides the result, for resuming."""
-        return identity_of(self.config, self.label_names, self.order, self.patches, self.numerics)
-
-    @property
     def histograms(self) -> Doubles:
         """(image, bin) of the training pictures, each summing to one."""
         return histograms(self.image_count, self.config.histogram)
@@ -101,7 +96,7 @@ class TextureModel:
     @property
     def sha256(self) -> str:
         """Hash of all atoms (little-endian float32 coordinates, C order)."""
-        return str(self.labeller.identity["atoms_sha256"])
+        return self.labeller.sha256
 
     def classify(self, histograms: Doubles) -> tuple[Integers, Doubles, Integers]:
         """The class of the nearest training picture, by χ².
@@ -117,50 +112,62 @@ class TextureModel:
 
     def save(self, url: str | PathLike[str]) -> None:
         """Write a texture store at a path or URL that does not exist yet."""
+        n_labels, n_atoms, n_coords = self.atoms.shape
+        side = self.basis.diameter
+        sizes = {"label": n_labels, "atom": n_atoms, "iteration": self.history.shape[1]}
+        sizes |= {"y": side, "x": side, "image": len(self.image_label)} | basis_sizes(self.basis)
+        pixels = self.basis.to_image(self.atoms.reshape(-1, n_coords))
         arrays: dict[str, NDArray[Any]] = {
             "atoms": self.atoms,
+            "atoms_pixels": pixels.reshape(n_labels, n_atoms, side, side),
             "history": self.history,
             "atom_count": self.atom_count,
             "image_count": self.image_count.astype(np.int32),
             "image_label": self.image_label.astype(np.int32),
+            "mask": self.basis.mask,
+            **basis_variables(self.basis),
         }
         attributes = {
-            "identity": self.identity,
+            "config": asdict(self.config),
             "label_names": list(self.label_names),
             "picture_names": list(self.picture_names),
+            "order": self.order,
+            "patches": self.patches,
+            "numerics": self.numerics,
             "atoms_sha256": self.sha256,
+            "basis": self.basis.name,
+            "diameter": side,
         }
-        save_texture(url, self.basis, arrays, attributes)
+        store = create(url, "texture", sizes, {}, attributes)
+        for name, array in arrays.items():
+            store.write(name, 0, array)
+        store.finish()
 
     @staticmethod
     def load(path: str | PathLike[str]) -> TextureModel:
         """Read a texture store, or the one in a finished run folder."""
-        folder = RunFolder(Path(path))
-        if "://" not in str(path) and (folder.path / "run.toml").is_file():
-            if not folder.finished:
+        run = None if "://" in str(path) else Run(Path(path))
+        if run is not None and run.exists:
+            if not run.finished:
                 raise DscError(
                     f"{path}: the run is not finished: continue it with --resume, then use it"
                 )
-            path = folder.model
-        arrays, attributes, basis = load_texture(path)
-        if "image_count" not in arrays:
-            raise DscError(
-                f"{path}: is a checkpoint, or of an earlier version: need a finished model"
-            )
-        identity = attributes["identity"]
+            path = run.model
+        store = open_store(path, "texture")
+        attributes = store.attributes
         return TextureModel(
-            atoms=arrays["atoms"],
-            basis=basis,
-            config=TextureConfig(**identity["config"]),
+            atoms=store.read("atoms"),
+            basis=read_basis(store),
+            config=TextureConfig(**attributes["config"]),
             label_names=tuple(attributes["label_names"]),
-            history=arrays["history"],
-            atom_count=arrays["atom_count"],
-            patches=identity["patches"],
-            numerics=identity["numerics"],
-            image_count=arrays["image_count"].astype(np.int64),
-            image_label=arrays["image_label"].astype(np.int64),
+            history=store.read("history"),
+            atom_count=store.read("atom_count"),
+            patches=attributes["patches"],
+            numerics=attributes["numerics"],
+            image_count=store.read("image_count").astype(np.int64),
+            image_label=store.read("image_label").astype(np.int64),
             picture_names=tuple(attributes["picture_names"]),
-            order=identity["pictures"]["order"],
+            order=attributes["order"],
         )
 
 
@@ -168,55 +175,3 @@ def make_labeller(config: TextureConfig, atoms: Floats, basis: SteerableBasis) -
     """What labels patches with these atoms."""
     n_angles = config.learning.resolve(basis)
     return Labeller(atoms, basis, config.sparsity, n_angles, config.stride)
-
-
-def identity_of(
-    config: TextureConfig,
-    label_names: Sequence[str],
-    order: str,
-    patches: dict[str, str],
-    numerics: dict[str, str],
-) -> dict[str, dict[str, Any]]:
-    """What decides a result, for resuming."""
-    return {
-        "config": asdict(config),
-        "classes": {name: str(number) for number, name in enumerate(label_names)},
-        "pictures": {"order": order},
-        "patches": patches,
-        "numerics": numerics,
-    }
-
-
-def save_texture(
-    url: str | PathLike[str],
-    basis: SteerableBasis,
-    arrays: dict[str, NDArray[Any]],
-    attributes: dict[str, Any],
-) -> None:
-    """Write a texture store: a finished model, or a checkpoint of one without histograms."""
-    n_labels, n_atoms, _ = arrays["atoms"].shape
-    side = basis.diameter
-    sizes = {"label": n_labels, "atom": n_atoms, "iteration": arrays["history"].shape[1]}
-    sizes |= {"y": side, "x": side, "image": len(arrays.get("image_label", ()))}
-    pixels = basis.to_image(arrays["atoms"].reshape(n_labels * n_atoms, -1))
-    values: dict[str, NDArray[Any]] = {
-        **arrays,
-        "atoms_pixels": pixels.reshape(n_labels, n_atoms, side, side),
-        "mask": basis.mask,
-        **basis_variables(basis),
-    }
-    about = {**attributes, "basis": basis.name, "diameter": side}
-    store = create(url, "texture", sizes | basis_sizes(basis), {}, about, list(values))
-    for name, array in values.items():
-        store.write(name, 0, array)
-    store.finish()
-
-
-def load_texture(
-    url: str | PathLike[str],
-) -> tuple[dict[str, NDArray[Any]], dict[str, Any], SteerableBasis]:
-    """Arrays, attributes and basis of a texture store."""
-    store = open_store(url, "texture")
-    wanted = ("atoms", "history", "atom_count", "image_count", "image_label")
-    arrays = {name: store.read(name) for name in wanted if name in store.variables}
-    return arrays, store.attributes, read_basis(store)

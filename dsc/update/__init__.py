@@ -1,31 +1,34 @@
 """The pure half of learning: statistics that merge, and the atoms they give."""
 
-from dsc.update.solve import solve
-from dsc.update.start import random_atoms
+from dsc.update.solve import random_atoms, solve
 from dsc.update.statistics import (
     UPDATES,
+    AnyStatistics,
     KsvdStatistics,
+    MeasureStatistics,
     ModStatistics,
     Statistics,
     Usage,
     accumulate,
     measure,
+    merge_patches,
     statistics_bytes,
-    worth_merging,
 )
 from dsc.update.worst import WorstPatches
 
 __all__ = [
     "UPDATES",
+    "AnyStatistics",
     "KsvdStatistics",
+    "MeasureStatistics",
     "ModStatistics",
     "Statistics",
     "Usage",
     "WorstPatches",
     "accumulate",
     "measure",
+    "merge_patches",
     "random_atoms",
     "solve",
     "statistics_bytes",
-    "worth_merging",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from dsc.pursuit.kernels import EMPTY
+from dsc.pursuit import EMPTY
 from dsc.simd import LANES, fma, load, load_one, mul, store, zeros_wide
 
 ROWS = 128  # occurrences whose products are summed at a time

@@ -1,4 +1,4 @@
-"""From statistics to new atoms."""
+"""Atoms: where learning starts, and from statistics to new ones."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 
 from dsc.basis import SteerableBasis
-from dsc.errors import DscError
-from dsc.pursuit.omp import check_atoms
+from dsc.errors import DscError, count_problem
+from dsc.pursuit import check_atoms
 from dsc.update.statistics import KsvdStatistics, ModStatistics, Statistics
 from dsc.update.worst import WorstPatches
 
@@ -16,6 +16,15 @@ Floats = NDArray[np.float32]
 Sums = NDArray[np.float64]
 
 PINV_RCOND = 1e-10
+
+
+def random_atoms(basis: SteerableBasis, n_atoms: int, seed: int = 0) -> Floats:
+    """Random unit vectors of the basis, evenly spread: (atom, coord)."""
+    if problem := count_problem("n_atoms", n_atoms, 1):
+        raise DscError(problem)
+    atoms = np.random.default_rng(seed).standard_normal((n_atoms, basis.n_coords))
+    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    return atoms.astype(np.float32)
 
 
 def solve(

@@ -10,17 +10,15 @@ Sums are float64.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsc.basis import SteerableBasis
-from dsc.basis.rows import as_rows, check_values, row_chunks
 from dsc.errors import DscError, unknown_choice
-from dsc.pursuit.omp import Codes, decode, prepare
-from dsc.pursuit.tables import back_tables
+from dsc.pursuit import Coder, Codes, back_tables
 from dsc.update import kernels
 from dsc.update.worst import WorstPatches
 
@@ -44,6 +42,8 @@ class Usage:
         The same in pixels, without what lies outside the span.
     worst
         The worst-coded ones, as many as there are atoms.
+    rest
+        Sum of their energies outside the span of the basis, where it was asked for.
     """
 
     count: NDArray[np.int64]
@@ -51,6 +51,7 @@ class Usage:
     sse: float
     pixel_sse: float
     worst: WorstPatches
+    rest: float = 0.0
 
     def merge(self, other: Usage) -> Usage:
         """Usage over the patches of both."""
@@ -65,7 +66,27 @@ class Usage:
             self.sse + other.sse,
             self.pixel_sse + other.pixel_sse,
             self.worst.merge(other.worst),
+            self.rest + other.rest,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureStatistics:
+    """Nothing but the usage: of a pass that updates no atom."""
+
+    usage: Usage
+
+    @classmethod
+    def zero(cls, usage: Usage, coder: Coder) -> Self:  # noqa: ARG003 (the updates use it)
+        """Sums over no patch."""
+        return cls(usage)
+
+    def add(self, residual: Floats, codes: Codes, coder: Coder) -> None:
+        """Add coded patches to the sums: there are none."""
+
+    def merge(self, other: Self) -> Self:
+        """Statistics of the patches of both."""
+        return type(self)(self.usage.merge(other.usage))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +97,15 @@ class KsvdStatistics:
     scatter: Sums
 
     @classmethod
-    def zero(cls, usage: Usage, n_atoms: int, basis: SteerableBasis) -> Self:
+    def zero(cls, usage: Usage, coder: Coder) -> Self:
         """Sums over no patch."""
-        return cls(usage, np.zeros((n_atoms, triangle_size(basis.n_coords))))
+        return cls(usage, np.zeros((len(coder.atoms), triangle_size(coder.basis.n_coords))))
 
-    def add(self, residual: Floats, codes: Codes, atoms: Floats, basis: SteerableBasis) -> None:
+    def add(self, residual: Floats, codes: Codes, coder: Coder) -> None:
         """Add coded patches to the sums, in place."""
         kernels.scatter_sums(
-            residual, codes.atom, codes.angle, codes.coef, atoms,
-            *back_tables(basis, codes.n_angles), self.scatter,
+            residual, codes.atom, codes.angle, codes.coef, coder.atoms,
+            *back_tables(coder.basis, codes.n_angles), self.scatter,
         )  # fmt: skip
 
     def merge(self, other: Self) -> Self:
@@ -101,22 +122,20 @@ class ModStatistics:
     right: Sums
 
     @classmethod
-    def zero(cls, usage: Usage, n_atoms: int, basis: SteerableBasis) -> Self:
+    def zero(cls, usage: Usage, coder: Coder) -> Self:
         """Sums over no patch."""
-        normal = np.zeros((basis.max_frequency + 1, n_atoms, n_atoms), np.complex128)
-        return cls(usage, normal, np.zeros((n_atoms, basis.n_coords)))
+        n_atoms, n_coords = coder.atoms.shape
+        normal = np.zeros((coder.basis.max_frequency + 1, n_atoms, n_atoms), np.complex128)
+        return cls(usage, normal, np.zeros((n_atoms, n_coords)))
 
-    def add(
-        self,
-        residual: Floats,
-        codes: Codes,
-        atoms: Floats,  # noqa: ARG002 (the other update needs them)
-        basis: SteerableBasis,
-    ) -> None:
-        """Add coded patches to the sums, in place."""
+    def add(self, residual: Floats, codes: Codes, coder: Coder) -> None:
+        """Add coded patches to the sums, in place; waves are cos tθ and sin tθ (angle, T + 1)."""
+        n_angles = codes.n_angles
+        frequencies = np.arange(coder.basis.max_frequency + 1)
+        theta = 2 * np.pi * (np.outer(np.arange(n_angles), frequencies) % n_angles) / n_angles
         kernels.joint_sums(
-            residual, codes.atom, codes.angle, codes.coef, *back_tables(basis, codes.n_angles),
-            *_waves(codes.n_angles, basis), self.normal, self.right,
+            residual, codes.atom, codes.angle, codes.coef, *back_tables(coder.basis, n_angles),
+            np.cos(theta), np.sin(theta), self.normal, self.right,
         )  # fmt: skip
 
     def merge(self, other: Self) -> Self:
@@ -127,6 +146,7 @@ class ModStatistics:
 
 
 Statistics = KsvdStatistics | ModStatistics
+AnyStatistics = Statistics | MeasureStatistics
 
 UPDATES: dict[str, type[KsvdStatistics] | type[ModStatistics]] = {
     "ksvd": KsvdStatistics,
@@ -141,7 +161,6 @@ def accumulate(
     basis: SteerableBasis,
     update: str = "ksvd",
     first_patch: int = 0,
-    onto: Statistics | None = None,
 ) -> Statistics:
     """Statistics of coded patches for the dictionary update.
 
@@ -159,43 +178,29 @@ def accumulate(
         "ksvd" or "mod".
     first_patch
         Number of the first patch in the whole set; decides ties among the worst-coded ones.
-    onto
-        Statistics of the patches before these, of the same update: the result continues them and
-        takes over their arrays. Saves a merge.
     """
     if update not in UPDATES:
         raise unknown_choice("update", update, UPDATES)
-    usage, residual = measure(coords, codes, atoms, basis, first_patch)
-    dictionary = prepare(atoms, basis, codes.n_angles).atoms
-    if onto is None:
-        statistics: Statistics = UPDATES[update].zero(usage, len(dictionary), basis)
-    elif isinstance(onto, UPDATES[update]):
-        statistics = replace(onto, usage=onto.usage.merge(usage))
-    else:
-        raise DscError(f"onto: found {type(onto).__name__}, need statistics of update={update!r}")
-    statistics.add(residual, codes, dictionary, basis)
+    coder = Coder(np.asarray(atoms), basis, 1, codes.n_angles)
+    usage, residual = measure(coder, coords, codes, first_patch)
+    statistics = UPDATES[update].zero(usage, coder)
+    statistics.add(residual, codes, coder)
     return statistics
 
 
 def measure(
-    coords: ArrayLike, codes: Codes, atoms: ArrayLike, basis: SteerableBasis, first_patch: int = 0
+    coder: Coder, coords: ArrayLike, codes: Codes, first_patch: int = 0, rest: float = 0.0
 ) -> tuple[Usage, Floats]:
     """How well patches are coded, and their residuals (patch, coord)."""
-    rows = as_rows(coords, basis.n_coords, "coords", "the coordinates of this basis")
-    if len(rows) != len(codes):
-        raise DscError(f"codes: found {len(codes)} patches, need {len(rows)}, one per row")
-    residual = decode(codes, atoms, basis)
-    for part, chunk in row_chunks(rows):
-        check_values(chunk, "coords", part.start)
-        np.subtract(chunk, residual[part], out=residual[part])
-    n_atoms = len(np.asarray(atoms))
-    sse = float(codes.error.sum(dtype=np.float64))
+    residual, pixel_sse = coder.measure(coords, codes)
+    n_atoms = len(coder.atoms)
     usage = Usage(
         count=np.bincount(codes.atom[codes.used], minlength=n_atoms),
-        n_patches=len(rows),
-        sse=sse,
-        pixel_sse=sse if basis.is_orthonormal else _pixel_energy(residual, basis),
+        n_patches=len(codes),
+        sse=float(codes.error.sum(dtype=np.float64)),
+        pixel_sse=pixel_sse,
         worst=WorstPatches.of(codes.error, residual, first_patch, n_atoms),
+        rest=rest,
     )
     return usage, residual
 
@@ -213,18 +218,6 @@ def triangle_size(n_coords: int) -> int:
     return n_coords * (n_coords + 1) // 2
 
 
-def worth_merging(n_atoms: int, sparsity: int) -> int:
+def merge_patches(n_atoms: int, sparsity: int) -> int:
     """Patches whose statistics take about as long to sum as to merge: 64 uses of each atom."""
     return -(-64 * n_atoms // sparsity)
-
-
-def _pixel_energy(residual: Floats, basis: SteerableBasis) -> float:
-    """Σ rᵀ(ΦᵀΦ)r over patches."""
-    return float(np.einsum("pc,pc->", residual @ basis.gram, residual, dtype=np.float64))
-
-
-def _waves(n_angles: int, basis: SteerableBasis) -> tuple[Sums, Sums]:
-    """cos tθ and sin tθ: (angle, T + 1)."""
-    steps = np.outer(np.arange(n_angles), np.arange(basis.max_frequency + 1)) % n_angles
-    theta = 2 * np.pi * steps / n_angles
-    return np.cos(theta), np.sin(theta)

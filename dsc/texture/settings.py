@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dsc.errors import DscError
+from dsc.errors import DscError, count_problem
 from dsc.texture.config import METHODS, TextureConfig
 from dsc.version import __version__
 
-KIND = "dsc texture sweep"  # by which we know a sweep.jsonl of ours
+KIND = "dsc texture sweep"
 SWEPT = ("n_atoms", "diameter", "sparsity", "method")
 EXACT = 12  # decimals to which means are compared: what is left is rounding
 
@@ -138,12 +139,10 @@ class SettingResult:
         return values
 
     @staticmethod
-    def from_dict(values: dict[str, Any]) -> SettingResult:
-        """From plain values."""
-        known = {name: values[name] for name in (f.name for f in fields(SettingResult))}
-        known["config"] = TextureConfig(**values["config"])
-        known["accuracy"] = tuple(values["accuracy"]["values"])
-        return SettingResult(**known)
+    def from_record(values: dict[str, Any]) -> SettingResult:
+        """From the log of a run."""
+        config, accuracy = TextureConfig(**values["config"]), tuple(values["accuracy"])
+        return SettingResult(**{**values, "config": config, "accuracy": accuracy})
 
 
 def best_of(results: Iterable[SettingResult]) -> SettingResult:
@@ -166,6 +165,37 @@ def _rank(result: SettingResult) -> tuple[float, int, int, int, int]:
 
 
 @dataclass(frozen=True)
+class Validation:
+    """How settings are judged: share held out, and how often; see `cross_validate`."""
+
+    held_out: float = 0.88
+    repeats: int = 100
+
+    def __post_init__(self) -> None:
+        problems = [problem] if (problem := count_problem("repeats", self.repeats, 1)) else []
+        if isinstance(self.held_out, bool) or not isinstance(self.held_out, Real):
+            problems.append(f"held_out: found {self.held_out!r}, need a fraction between 0 and 1")
+        if problems:
+            raise DscError("\n".join(problems))
+        object.__setattr__(self, "held_out", float(self.held_out))
+        object.__setattr__(self, "repeats", int(self.repeats))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is swept: all settings of a grid, with the other options of `base`."""
+
+    base: TextureConfig
+    grid: SweepGrid = SweepGrid()
+    validation: Validation = Validation()
+
+    @property
+    def settings(self) -> tuple[TextureConfig, ...]:
+        """All settings; see `SweepGrid.settings`."""
+        return self.grid.settings(self.base)
+
+
+@dataclass(frozen=True)
 class SweepResult:
     """A finished sweep.
 
@@ -173,7 +203,7 @@ class SweepResult:
     ----------
     folder
         Where it is.
-    grid
+    sweep
         Its settings.
     identity
         What decides its numbers besides the grid.
@@ -186,7 +216,7 @@ class SweepResult:
     """
 
     folder: Path
-    grid: SweepGrid
+    sweep: Sweep
     identity: dict[str, dict[str, Any]] = field(repr=False)
     label_names: tuple[str, ...] = field(repr=False)
     options: dict[str, Any] = field(repr=False)
@@ -202,7 +232,7 @@ class SweepResult:
         """The best setting of each method."""
         return {
             method: best_of(one for one in self.results if one.config.method == method)
-            for method in self.grid.method
+            for method in self.sweep.grid.method
         }
 
     @property
@@ -218,7 +248,7 @@ class SweepResult:
             "version": __version__,
             "options": self.options,
             "identity": self.identity,
-            "grid": {name: list(getattr(self.grid, name)) for name in SWEPT},
+            "grid": {name: list(getattr(self.sweep.grid, name)) for name in SWEPT},
             "label_names": list(self.label_names),
             "winner": self.winner.to_dict(),
             "winners": {method: one.to_dict() for method, one in winners.items()},

@@ -1,0 +1,247 @@
+"""`run_sweep`: many settings on the same pictures, compared by cross-validation as in the paper.
+
+The dictionaries of a setting are learned once, on all training pictures, whose patches are then
+labelled; only the nearest-neighbour step is cross-validated. The log of the run has every finished
+setting, and sweep.json everything.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from dsc.dictionary import Identity, Problem, Run, RunTarget, advance, make_problem
+from dsc.engine import Engine, numerics_fingerprint
+from dsc.errors import DscError, raise_listed
+from dsc.files import write_whole
+from dsc.patches import Grid, StoredPatches
+from dsc.texture.config import TextureConfig
+from dsc.texture.dataset import Dataset, check_classes, label_indices
+from dsc.texture.fit import Progress, extract_classes, plan_setting, silent
+from dsc.texture.histograms import (
+    check_textured,
+    count_labels,
+    histograms,
+    joined_counts,
+    pruned_share,
+)
+from dsc.texture.labelling import Labeller
+from dsc.texture.model import make_labeller
+from dsc.texture.neighbours import cross_validate
+from dsc.texture.settings import SWEPT, SettingResult, Sweep, SweepResult
+
+RESULT = "sweep.json"
+PROBLEMS = 4  # dictionaries per thread that are learned together, at least
+
+Group = tuple[TextureConfig, ...]  # settings that are learned together
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting is finished.
+
+    Attributes
+    ----------
+    index, total
+        How many are finished, and how many there are.
+    result
+        What was found for it.
+    """
+
+    index: int
+    total: int
+    result: SettingResult
+
+
+def run_sweep(
+    data: Dataset,
+    sweep: Sweep,
+    engine: Engine,
+    target: RunTarget,
+    progress: Progress = silent,
+) -> SweepResult:
+    """Find out which setting tells the classes of the training pictures apart best.
+
+    Parameters
+    ----------
+    data
+        Training pictures with their classes.
+    sweep
+        The settings, and how they are judged.
+    engine
+        What tasks run on. The result has the same bits on all.
+    target
+        Where the log and the results go. Of a run that is resumed, finished settings are not
+        computed again; the grid may be another one, all else must be the same. With a cluster on
+        other machines the folder must be on a file system that they share.
+    progress
+        Called with a `Setting` after every setting, and inside of them as in `fit_texture`.
+    """
+    settings = sweep.settings
+    label_names = check_sweep(data, sweep)
+    identity = sweep_identity(data, sweep)
+    earlier = _finished(Run(Path(target.path))) if target.resume else {}
+    todo = [config for config in settings if config not in earlier]
+    n_alike = -(-PROBLEMS * engine.resources.n_threads // len(label_names))
+    groups = make_groups(todo, n_alike)
+    _check_memory(data, groups, engine)
+    if todo:
+        check_textured(data.pictures, engine)
+    run = Run.begin(target, identity, [RESULT])
+    done = _finished(run)
+    n_done = len(settings) - len(todo)
+    try:
+        work = _Work(data, label_names, sweep, engine, progress)
+        for index, result in enumerate(work.results(groups, run.scratch), n_done + 1):
+            event = Setting(index, len(settings), result)
+            run.log(event)
+            done[result.config] = result
+            progress(event)
+    finally:
+        shutil.rmtree(run.scratch, ignore_errors=True)
+    options = json.loads(json.dumps(target.options, default=str))
+    results = tuple(done[config] for config in settings)
+    found = SweepResult(run.path, sweep, identity, label_names, options, results)
+    text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+    write_whole(run.path / RESULT, text + "\n")
+    return found
+
+
+def check_sweep(data: Dataset, sweep: Sweep) -> tuple[str, ...]:
+    """The names of the classes; refuses what cannot be swept, all of it at once."""
+    label_names: tuple[str, ...] = ()
+    problems = []
+    try:
+        label_names = check_classes(data)
+        labels = label_indices(data, label_names)
+        cross_validate(np.ones((len(data), 1)), labels, sweep.validation.held_out, 1)
+    except DscError as error:
+        problems.append(str(error))
+    sizes: dict[int, str] = {}  # of each picture, the largest patch that does not fit
+    kinds = {patches_key(config): config for config in sweep.settings}
+    for config in sorted(kinds.values(), key=lambda c: (-c.diameter, c.method != "augmented")):
+        for index, picture in enumerate(data.pictures):
+            try:
+                Grid.of(picture.shape, config.patches)
+            except DscError as error:
+                sizes.setdefault(index, f"{picture.name}: {error}")
+    try:
+        raise_listed("pictures", list(sizes.values()))
+    except DscError as error:
+        problems.append(str(error))
+    if problems:
+        raise DscError("\n".join(problems))
+    return label_names
+
+
+def sweep_identity(data: Dataset, sweep: Sweep) -> Identity:
+    """What decides the numbers of a setting besides itself, for resuming."""
+    config = {name: value for name, value in asdict(sweep.base).items() if name not in SWEPT}
+    return {
+        "data": data.identity,
+        "config": config,
+        "validation": asdict(sweep.validation),
+        "numerics": numerics_fingerprint(),
+    }
+
+
+def make_groups(settings: Sequence[TextureConfig], size: int) -> list[Group]:
+    """At most `size` settings at a time, with the same training patches."""
+    groups: list[Group] = []
+    for _, alike in groupby(settings, patches_key):
+        some = tuple(alike)
+        groups += [some[begin : begin + size] for begin in range(0, len(some), size)]
+    return groups
+
+
+def patches_key(config: TextureConfig) -> tuple[str, int]:
+    """What training patches depend on, within a sweep."""
+    return config.method, config.diameter
+
+
+def _finished(run: Run) -> dict[TextureConfig, SettingResult]:
+    """The finished settings of a run."""
+    records = [event["result"] for event in run.events() if event["event"] == "setting"]
+    results = [SettingResult.from_record(record) for record in records]
+    return {result.config: result for result in results}
+
+
+def _check_memory(data: Dataset, groups: Sequence[Group], engine: Engine) -> None:
+    """Refuse settings that do not fit into the memory, before anything is learned."""
+    problems = []
+    for group in groups:
+        for config in group:
+            try:
+                plan_setting(data, config, engine, len(group))
+            except DscError as error:
+                problems.append(
+                    f"{config.method}, {config.n_atoms} atoms, diameter {config.diameter}, "
+                    f"sparsity {config.sparsity}: {error}"
+                )
+    raise_listed("settings", problems)
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What all settings of a sweep share."""
+
+    data: Dataset
+    label_names: tuple[str, ...]
+    sweep: Sweep
+    engine: Engine
+    progress: Progress
+
+    def results(self, groups: Sequence[Group], folder: Path) -> Iterator[SettingResult]:
+        """Learn, label and judge all settings, those with the same patches one after the other."""
+        for (method, diameter), alike in groupby(groups, lambda group: patches_key(group[0])):
+            path = folder / f"{method}-{diameter:03d}"
+            sources: list[StoredPatches] = []
+            for group in alike:
+                if not sources:
+                    sources = extract_classes(self.data, self.label_names, group[0], path)
+                began = time.perf_counter()
+                labellers = self._learn(group, sources)
+                seconds = (time.perf_counter() - began) / len(group)
+                for config, labeller in zip(group, labellers, strict=True):
+                    yield self._judge(config, labeller, seconds)
+            shutil.rmtree(path)
+
+    def _learn(self, group: Group, sources: list[StoredPatches]) -> list[Labeller]:
+        """The dictionaries of all classes for all settings of a group, in one graph a pass."""
+        basis = make_problem(sources[0], group[0].learning).basis
+        problems = [
+            Problem(source, basis, config.learning) for config in group for source in sources
+        ]
+        atoms = [model.atoms for model in advance(problems, self.engine, progress=self.progress)]
+        size = len(sources)
+        return [
+            make_labeller(config, np.stack(atoms[i * size : (i + 1) * size]), basis)
+            for i, config in enumerate(group)
+        ]
+
+    def _judge(self, config: TextureConfig, labeller: Labeller, seconds: float) -> SettingResult:
+        """Label the pictures, and hold some of them out."""
+        began = time.perf_counter()
+        pictures, validation = self.data.pictures, self.sweep.validation
+        features = count_labels(pictures, labeller, self.engine, progress=self.progress)
+        seconds_labelling = time.perf_counter() - began
+        names = [picture.name for picture in pictures]
+        table = histograms(joined_counts(features, names, len(self.label_names)), config.histogram)
+        labels = label_indices(self.data, self.label_names)
+        judged = cross_validate(table, labels, validation.held_out, validation.repeats, config.seed)
+        return SettingResult(
+            config=config,
+            accuracy=tuple(judged.accuracy.tolist()),
+            atoms_sha256=labeller.sha256,
+            n_patches=sum(feature.n_patches for feature in features),
+            pruned=pruned_share(features, labeller),
+            seconds_learning=seconds,
+            seconds_labelling=seconds_labelling,
+        )
