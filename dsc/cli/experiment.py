@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dsc.cli import options as console
+from dsc.cli.options import json_option, print_json, say
 from dsc.errors import DscError
 from dsc.experiments.data import CHOICES
 from dsc.experiments.registry import EXPERIMENTS, check_options, find_experiment, run_experiment
@@ -30,7 +30,7 @@ from dsc.experiments.write import check_free, write_result, write_summary
     "pictures in their place.",
 )
 @click.option("--out", "-o", default="dsc-experiments", show_default=True, help="Folder to fill.")
-@console.json_option
+@json_option
 def experiment(
     name: str | None, listing: bool, quick: bool, dense: bool, data: str, out: str, as_json: bool
 ) -> None:
@@ -38,9 +38,9 @@ def experiment(
     if listing:
         described = describe_all()
         if as_json:
-            console.print_json({"experiments": described})
+            print_json({"experiments": described})
         else:
-            console.say("\n\n".join(_describe(about) for about in described))
+            say("\n\n".join(_describe(about) for about in described))
         return
     if name is None:
         known = ", ".join([*EXPERIMENTS, "all"])
@@ -48,7 +48,7 @@ def experiment(
     options = Options(quick=quick, data=data, dense=dense)
     results = run_and_write(name, options, Path(out), as_json)
     if as_json:
-        console.print_json({"out": out, "experiments": [r.to_dict() for r in results]})
+        print_json({"out": out, "experiments": [r.to_dict() for r in results]})
 
 
 def describe_all() -> list[dict[str, Any]]:
@@ -70,19 +70,17 @@ def run_and_write(name: str, options: Options, folder: Path, as_json: bool) -> l
     check_free(folder, names)
     results = []
     for one in names:
-        console.say(f"{one}: {EXPERIMENTS[one].title}", as_json)
+        say(f"{one}: {EXPERIMENTS[one].title}", as_json)
         result = run_experiment(one, _for(one, options))
         written = write_result(result, folder)
         for finding in result.findings:
-            console.say(f"  {'✓' if finding.holds else '✗'} {finding.sentence}", as_json)
+            say(f"  {'✓' if finding.holds else '✗'} {finding.sentence}", as_json)
         where = written / "index.html"
-        console.say(f"  data: {result.data}; {result.seconds:.1f} s; look at {where}", as_json)
+        say(f"  data: {result.data}; {result.seconds:.1f} s; look at {where}", as_json)
         results.append(result)
     if name == "all":
         write_summary(results, folder)
-        console.say(
-            f"summary in {folder / 'summary.md'}, pages from {folder / 'index.html'}", as_json
-        )
+        say(f"summary in {folder / 'summary.md'}, pages from {folder / 'index.html'}", as_json)
     return results
 
 

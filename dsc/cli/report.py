@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
+
+from dsc.cli.options import json_option, print_json, say
 
 
 @click.command()
@@ -16,16 +17,14 @@ import click
     metavar="FILE",
     help="The HTML file; by default RUN/report/index.html. Plots and numbers go beside it.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else."
-)
+@json_option
 def report(run: str, out: str | None, as_json: bool) -> None:
     """Make a page about the finished run RUN: one HTML file, with its plots beside it."""
-    from dsc.report.write import write_report
+    from dsc.report import write_report
 
     facts = write_report(run, out)
-    where = Path(run) / "report" / "index.html" if out is None else Path(out)
+    path = Path(run) / "report" / "index.html" if out is None else Path(out)
     if as_json:
-        click.echo(json.dumps({"out": str(where), **facts}))
+        print_json({"out": str(path), **facts})
     else:
-        click.echo(f"look at {where}")
+        say(f"look at {path}")

@@ -1,4 +1,4 @@
-"""`dsc texture`: parse, call one library function, print."""
+"""`dsc texture`: parse, call one library function, render, print."""
 
 from __future__ import annotations
 
@@ -10,15 +10,49 @@ from typing import Any
 
 import click
 
-from dsc.cli import options as console
-from dsc.cli.texture_progress import SweepProgress, TextureProgress
+from dsc.cli.options import (
+    ENGINE,
+    config_option,
+    engine_options,
+    json_option,
+    options_of,
+    print_json,
+    resumable,
+    run_options,
+    say,
+    take,
+)
+from dsc.cli.progress import Progress
+from dsc.dictionary import RunTarget
+from dsc.engine import open_engine
 from dsc.errors import DscError
-from dsc.texture.config import METHODS, TextureConfig
-from dsc.texture.dataset import Labelled, read_inputs
-from dsc.texture.outex import is_suite, read_suite
-from dsc.texture.sweep.results import CAUTION, SWEPT, SweepGrid
+from dsc.images import open_pictures
+from dsc.texture import (
+    CAUTION,
+    METHODS,
+    SWEPT,
+    Benchmark,
+    Dataset,
+    FeatureLog,
+    Sweep,
+    SweepGrid,
+    TextureConfig,
+    TextureModel,
+    Validation,
+    count_labels,
+    evaluate_texture,
+    fit_texture,
+    is_suite,
+    lbp_methods,
+    read_inputs,
+    read_suite,
+    run_sweep,
+)
 
 Command = Callable[..., Any]
+
+DATA = ("problem", "classes")
+RUN = ("out", "resume", "overwrite")
 
 
 @click.group()
@@ -36,66 +70,36 @@ def data_options(command: Command) -> Command:
     )(command)
 
 
-def run_options(command: Command) -> Command:
-    """`--out`, `--resume`, `--overwrite`."""
-    command = console.overwrite_option(command)
-    command = click.option("--resume", is_flag=True, help="Continue what is unfinished in RUN.")(
-        command
-    )
-    return click.option("--out", "-o", required=True, help="Run folder to make.", metavar="RUN")(
-        command
-    )
-
-
 @texture.command()
 @click.argument("pictures")
 @run_options
-@console.options_of(TextureConfig)
+@options_of(TextureConfig)
 @data_options
-@console.engine_options
-@console.config_option
-@console.json_option
-def fit(
-    pictures: str,
-    out: str,
-    resume: bool,
-    overwrite: bool,
-    problem: str,
-    classes: tuple[str, ...],
-    where: dict[str, Any],
-    as_json: bool,
-    **options: Any,
-) -> None:
+@engine_options
+@config_option
+@json_option
+def fit(pictures: str, as_json: bool, **options: Any) -> None:
     """Learn to tell the classes of PICTURES apart: one folder per class, or an Outex suite."""
-    from dsc.texture.fit import fit_texture
-
     begin = time.perf_counter()
+    part, engine_choice = take(options, DATA), take(options, ENGINE)
+    target = _target(pictures, take(options, RUN), part)
     config = TextureConfig.from_options(options)
-    data = _training_data(pictures, problem, classes)
-    with console.resumable(out):
-        model = fit_texture(
-            data,
-            config,
-            run=out,
-            resume=resume,
-            overwrite=overwrite,
-            options=_named(pictures, problem, classes),
-            progress=TextureProgress(),
-            **where,
-        )
+    data = _training_data(pictures, part)
+    with resumable(str(target.path)), open_engine(**engine_choice) as engine:
+        model = fit_texture(data, config, engine, target, Progress())
     summary = {
         "n_pictures": len(data),
         "classes": list(model.label_names),
         "mse": float(model.history[:, -1].mean()),
         "atoms_sha256": model.sha256,
         "seconds": time.perf_counter() - begin,
-        "out": out,
+        "out": target.path,
     }
     if as_json:
-        console.print_json(summary)
+        print_json(summary)
     else:
-        console.say(f"{len(model.label_names)} classes from {len(data)} pictures in {out}")
-        console.say(f"next: dsc texture predict {out} PICTURES...")
+        say(f"{len(model.label_names)} classes from {len(data)} pictures in {target.path}")
+        say(f"next: dsc texture predict {target.path} PICTURES...")
 
 
 @texture.command()
@@ -107,29 +111,19 @@ def fit(
     metavar="FILE.jsonl",
     help="Note counted pictures there; those that are in it are not counted again.",
 )
-@console.engine_options
-@console.json_option
-def predict(
-    model: str,
-    pictures: tuple[str, ...],
-    maps: str | None,
-    features: str | None,
-    where: dict[str, Any],
-    as_json: bool,
-) -> None:
+@engine_options
+@json_option
+def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Say which class each of PICTURES (files, folders, globs) belongs to."""
-    from dsc.engine import open_engine
-    from dsc.patches import open_pictures
-    from dsc.texture.histograms import FeatureLog, count_labels
-    from dsc.texture.maps import write_maps
-    from dsc.texture.model import TextureModel
+    from dsc.report import write_maps
 
     begin = time.perf_counter()
+    maps, features = options.pop("maps"), options.pop("features")
     learned = TextureModel.load(model)
     found = open_pictures(list(pictures))
     log = FeatureLog(Path(features), learned.labeller.identity) if features else None
-    with open_engine(**where) as engine:
-        counted = count_labels(found, learned.labeller, engine, log, TextureProgress())
+    with open_engine(**options) as engine:
+        counted = count_labels(found, learned.labeller, engine, log, Progress())
     names = [picture.name for picture in found]
     predicted, distances, neighbour = learned.classify(learned.describe(counted, names))
     if maps is not None:
@@ -145,11 +139,11 @@ def predict(
     ]
     if as_json:
         seconds = time.perf_counter() - begin
-        console.print_json({"predictions": rows, "n_pictures": len(rows), "seconds": seconds})
+        print_json({"predictions": rows, "n_pictures": len(rows), "seconds": seconds})
         return
     width = max(len(name) for name in names)
     for row in rows:
-        console.say(f"{row['picture']:<{width}}  {row['label']}  (χ² {row['distance']:.4f})")
+        say(f"{row['picture']:<{width}}  {row['label']}  (χ² {row['distance']:.4f})")
 
 
 @texture.command()
@@ -165,61 +159,49 @@ def predict(
     metavar="RUN",
     help="Another evaluation of the same data, for the table of methods; may be repeated.",
 )
-@console.options_of(TextureConfig)
+@options_of(TextureConfig)
 @data_options
-@console.engine_options
-@console.config_option
-@console.json_option
-def evaluate(
-    pictures: str,
-    out: str,
-    resume: bool,
-    overwrite: bool,
-    test: str | None,
-    lbp: bool,
-    compare: tuple[str, ...],
-    problem: str,
-    classes: tuple[str, ...],
-    where: dict[str, Any],
-    as_json: bool,
-    **options: Any,
-) -> None:
+@engine_options
+@config_option
+@json_option
+def evaluate(pictures: str, test: str | None, lbp: bool, as_json: bool, **options: Any) -> None:
     """Learn from the training pictures of PICTURES, classify its test pictures, and report."""
-    from dsc.texture.evaluate import evaluate_texture
+    from dsc.report import compared_method, write_texture_report
 
+    part, engine_choice = take(options, DATA), take(options, ENGINE)
+    target = _target(pictures, take(options, RUN), part, test=test, lbp=lbp)
+    compare = options.pop("compare")
     config = TextureConfig.from_options(options)
-    data = _training_data(pictures, problem, classes)
-    with console.resumable(out):
-        facts = evaluate_texture(
-            data,
-            _test_data(pictures, test, problem, classes),
-            config,
-            out,
-            name=Path(pictures).resolve().name,
-            resume=resume,
-            overwrite=overwrite,
-            options={**_named(pictures, problem, classes), "test": test, "lbp": lbp},
-            lbp=lbp,
-            compare=compare,
-            progress=TextureProgress(),
-            **where,
-        )
+    data = Benchmark(
+        Path(pictures).resolve().name,
+        _training_data(pictures, part),
+        _test_data(pictures, test, part),
+    )
+    methods = [compared_method(path, data) for path in compare]
+    with resumable(str(target.path)), open_engine(**engine_choice) as engine:
+        evaluation = evaluate_texture(data, config, engine, target, Progress())
+        methods += lbp_methods(data, engine) if lbp else []
+    facts = write_texture_report(Path(target.path) / "report", evaluation, methods)
     if as_json:
         keys = ("accuracy", "accuracy_by_angle", "n_test", "n_train", "patches_per_second")
         more = ("pruned", "atoms_sha256", "confused_pairs", "methods")
         summary = {key: facts[key] for key in (*keys, *more)}
-        console.print_json({**summary, "seconds": facts["seconds"]["total"], "out": out})
-        return
+        print_json({**summary, "seconds": facts["seconds"]["total"], "out": target.path})
+    else:
+        _say_evaluation(facts, str(target.path))
+
+
+def _say_evaluation(facts: dict[str, Any], out: str) -> None:
     right = round(facts["accuracy"] * facts["n_test"])
-    console.say(f"accuracy {facts['accuracy']:.4f} ({right:,} of {facts['n_test']:,} pictures)")
+    say(f"accuracy {facts['accuracy']:.4f} ({right:,} of {facts['n_test']:,} pictures)")
     for row in facts["accuracy_by_angle"]:
-        console.say(f"  {row['angle']:>5g}°     {row['accuracy']:.4f}")
+        say(f"  {row['angle']:>5g}°     {row['accuracy']:.4f}")
     for row in facts["methods"][1:]:
         named = ", ".join(filter(None, (row["method"], row["setting"])))
         accuracy = "not given" if row["accuracy"] is None else f"{row['accuracy']:.4f}"
-        console.say(f"  {accuracy:<9}  {named} ({row['source']})")
+        say(f"  {accuracy:<9}  {named} ({row['source']})")
     pruned = "" if facts["pruned"] is None else f", {100 * facts['pruned']:.1f} % of pairs pruned"
-    console.say(
+    say(
         f"{facts['seconds']['total']:.0f} s, {facts['patches_per_second']:,.0f} patches/s labelled"
         f"{pruned}; see {out}/report/index.html"
     )
@@ -229,12 +211,11 @@ def grid_options(command: Command) -> Command:
     """The options whose values are swept: each may be repeated, by default the paper's."""
     grid, about = SweepGrid(), {f.name: f for f in fields(TextureConfig)}
     for name in reversed(SWEPT):
-        values = getattr(grid, name)
         command = click.option(
             "--" + name.replace("_", "-"),
             multiple=True,
             type=click.Choice(METHODS) if name == "method" else int,
-            default=values,
+            default=getattr(grid, name),
             show_default=True,
             help=f"{about[name].metadata['help']} May be repeated.",
         )(command)
@@ -243,10 +224,9 @@ def grid_options(command: Command) -> Command:
 
 @texture.command()
 @click.argument("pictures")
-@click.option("--out", "-o", required=True, help="Folder to make.", metavar="SWEEP")
-@click.option("--resume", is_flag=True, help="Continue SWEEP: finished settings stay.")
+@run_options
 @grid_options
-@console.options_of(TextureConfig, skip=SWEPT)
+@options_of(TextureConfig, skip=SWEPT)
 @click.option(
     "--held-out",
     default=0.88,
@@ -255,72 +235,56 @@ def grid_options(command: Command) -> Command:
 )
 @click.option("--repeats", default=100, show_default=True, help="How often they are drawn anew.")
 @data_options
-@console.engine_options
-@console.json_option
-def sweep(
-    pictures: str,
-    out: str,
-    resume: bool,
-    held_out: float,
-    repeats: int,
-    problem: str,
-    classes: tuple[str, ...],
-    where: dict[str, Any],
-    as_json: bool,
-    **options: Any,
-) -> None:
+@engine_options
+@json_option
+def sweep(pictures: str, as_json: bool, **options: Any) -> None:
     """Find good settings on the training pictures of PICTURES by cross-validation."""
-    from dsc.texture.sweep import run_sweep
+    from dsc.report import write_sweep_report
 
-    grid = SweepGrid(**{name: tuple(options.pop(name)) for name in SWEPT})
-    with console.resumable(out):
-        result = run_sweep(
-            _training_data(pictures, problem, classes),
-            TextureConfig.from_options(options),
-            grid,
-            folder=out,
-            resume=resume,
-            held_out=held_out,
-            repeats=repeats,
-            options=_named(pictures, problem, classes),
-            progress=SweepProgress(),
-            **where,
-        )
+    part, engine_choice = take(options, DATA), take(options, ENGINE)
+    target = _target(pictures, take(options, RUN), part)
+    grid = SweepGrid(**take(options, SWEPT))
+    validation = Validation(**take(options, ("held_out", "repeats")))
+    swept = Sweep(TextureConfig.from_options(options), grid, validation)
+    data = _training_data(pictures, part)
+    with resumable(str(target.path)), open_engine(**engine_choice) as engine:
+        result = run_sweep(data, swept, engine, target, Progress(settings=True))
+    report = Path(target.path) / "report"
+    write_sweep_report(report, result)
     if as_json:
-        console.print_json({**result.to_dict(), "out": out})
+        print_json({**result.to_dict(), "out": target.path})
         return
     for method, best in result.winners.items():
         mark = "  <- the winner" if best is result.winner else ""
         config = best.config
-        console.say(
+        say(
             f"{method:<10}  {best.mean:.4f} ± {best.std:.4f}  M = {config.n_atoms}, "
             f"N = {config.diameter}, K = {config.sparsity}{mark}"
         )
     if len(result.winners) > 1:
-        console.say(CAUTION)
-    console.say(f"the whole table is in {out}/table.md, see {out}/index.html")
+        say(CAUTION)
+    say(f"the whole table is in {report}/table.md, see {report}/index.html")
 
 
-def _training_data(pictures: str, problem: str, classes: tuple[str, ...]) -> Labelled:
+def _target(pictures: str, run: dict[str, Any], part: dict[str, Any], **others: Any) -> RunTarget:
+    """The run folder; its run.toml says of the data what repeats the run."""
+    path = pictures if "://" in pictures else str(Path(pictures).resolve())
+    named = {"pictures": path, "problem": part["problem"], "classes": list(part["classes"])}
+    return RunTarget(run["out"], run["resume"], run["overwrite"], {**named, **others})
+
+
+def _training_data(pictures: str, part: dict[str, Any]) -> Dataset:
     """The training pictures; those that a suite does not name are listed, not used."""
-    data = read_inputs(pictures, problem=problem, classes=classes)
-    if is_suite(pictures) and (extra := read_suite(pictures, problem, classes).extra):
+    data = read_inputs(pictures, **part)
+    if is_suite(pictures) and (extra := read_suite(pictures, **part).extra):
         listed = ", ".join(extra[:5]) + (", …" if len(extra) > 5 else "")
-        click.echo(f"{len(extra)} pictures that no split names are left out: {listed}", err=True)
+        say(f"{len(extra)} pictures that no split names are left out: {listed}", as_json=True)
     return data
 
 
-def _test_data(pictures: str, test: str | None, problem: str, classes: tuple[str, ...]) -> Labelled:
-    if test is not None:
-        return read_inputs(test, problem=problem, classes=classes, part="test")
-    if not is_suite(pictures):
+def _test_data(pictures: str, test: str | None, part: dict[str, Any]) -> Dataset:
+    if test is None and not is_suite(pictures):
         raise DscError(
             f"{pictures}: is no suite with test pictures of its own: give them by --test FOLDER"
         )
-    return read_inputs(pictures, problem=problem, classes=classes, part="test")
-
-
-def _named(pictures: str, problem: str, classes: tuple[str, ...]) -> dict[str, Any]:
-    """What run.toml says of the data, so that it repeats the run."""
-    place = pictures if "://" in pictures else str(Path(pictures).resolve())
-    return {"pictures": place, "problem": problem, "classes": list(classes)}
+    return read_inputs(pictures if test is None else test, **part, part="test")

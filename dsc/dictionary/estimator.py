@@ -7,21 +7,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.exceptions import NotFittedError
 
 from dsc.dictionary.learn import learn
 from dsc.dictionary.model import Dictionary
-from dsc.errors import DscError
+from dsc.errors import DscError, not_fitted
 from dsc.patches import ArrayPatches
 from dsc.pursuit import EMPTY, Codes
 
-
-class NotFitted(DscError, NotFittedError):  # type: ignore[misc]
-    """A method that needs `fit` was called before it; scikit-learn's own error too."""
-
-    def __init__(self, estimator: object) -> None:
-        super().__init__(f"this {type(estimator).__name__} is not fitted yet: call fit first")
+try:
+    from sklearn.base import BaseEstimator, TransformerMixin
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "RotationalDictionaryLearning needs scikit-learn: pip install 'dsc[sklearn]'"
+    ) from error
 
 
 class RotationalDictionaryLearning(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -135,7 +133,7 @@ class RotationalDictionaryLearning(TransformerMixin, BaseEstimator):  # type: ig
 
     def _dictionary(self) -> Dictionary:
         if not hasattr(self, "dictionary_"):
-            raise NotFitted(self)
+            raise not_fitted(self)
         return self.dictionary_
 
     def _patches(self, X: ArrayLike) -> ArrayPatches:

@@ -6,6 +6,7 @@ from dsc.images.formats import NUMPY, SUFFIXES, probe_array, take_plane
 from dsc.images.image import Inputs, Picture, open_pictures, picture_problem, scan_inputs
 from dsc.images.inputs import is_zarr
 from dsc.images.tiles import Region, read_region, tiles_of
+from dsc.images.write import check_new_file, write_picture
 
 __all__ = [
     "CACHE",
@@ -16,6 +17,7 @@ __all__ = [
     "Inputs",
     "Picture",
     "Region",
+    "check_new_file",
     "is_zarr",
     "open_pictures",
     "picture_problem",
@@ -25,4 +27,5 @@ __all__ = [
     "take_plane",
     "tiles_of",
     "to_grey",
+    "write_picture",
 ]

@@ -11,17 +11,21 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dsc.dictionary import RunTarget
-from dsc.dictionary.estimator import NotFitted
 from dsc.engine import Engine, open_engine
+from dsc.errors import not_fitted
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import label_indices, read_inputs
 from dsc.texture.fit import fit_texture
 from dsc.texture.histograms import FeatureLog, check_pictures, count_labels
 from dsc.texture.labelling import label_map
 from dsc.texture.model import TextureModel
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+except ModuleNotFoundError as error:
+    raise ImportError("TextureClassifier needs scikit-learn: pip install 'dsc[sklearn]'") from error
 
 
 class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -171,7 +175,7 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fitted(self) -> TextureModel:
         if not hasattr(self, "model_"):
-            raise NotFitted(self)
+            raise not_fitted(self)
         return self.model_
 
     def _set(self, model: TextureModel, labels: Sequence[Any]) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -55,16 +54,10 @@ class Dataset:
         names = [picture.name for picture in self.pictures]
         return hashlib.sha256(repr((names, self.labels)).encode()).hexdigest()
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What decides the results of learning from these pictures: their content and classes."""
-        pictures = hashlib.sha256("".join(map(picture_hash, self.pictures)).encode())
-        labels = hashlib.sha256(json.dumps(self.labels).encode())
-        return {
-            "n_pictures": len(self),
-            "pictures_sha256": pictures.hexdigest(),
-            "labels_sha256": labels.hexdigest(),
-        }
+    @cached_property
+    def hashes(self) -> tuple[str, ...]:
+        """SHA-256 of each picture."""
+        return tuple(map(picture_hash, self.pictures))
 
 
 def read_inputs(

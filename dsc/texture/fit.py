@@ -26,6 +26,7 @@ from dsc.dictionary import (
 from dsc.engine import Engine, Plan, numerics_fingerprint
 from dsc.images import Picture
 from dsc.patches import Grid, StoredPatches, extract_patches
+from dsc.store import sha256
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import Dataset, check_classes, label_indices
 from dsc.texture.histograms import (
@@ -118,10 +119,14 @@ def fit_texture(
 
 def fit_identity(data: Dataset, config: TextureConfig, label_names: Sequence[str]) -> Identity:
     """What decides the model, for resuming."""
+    members: dict[str, list[str]] = {name: [] for name in label_names}
+    for code, label in zip(data.hashes, data.labels, strict=True):
+        members[str(label)].append(code)
     return {
         "config": asdict(config),
         "classes": {name: str(index) for index, name in enumerate(label_names)},
-        "pictures": {"order": data.order, **data.identity},
+        "pictures": {name: sha256("".join(codes).encode()) for name, codes in members.items()},
+        "order": {"sha256": data.order},
         "numerics": numerics_fingerprint(),
     }
 

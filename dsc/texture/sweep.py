@@ -22,6 +22,7 @@ from dsc.engine import Engine, numerics_fingerprint
 from dsc.errors import DscError, raise_listed
 from dsc.files import write_whole
 from dsc.patches import Grid, StoredPatches
+from dsc.store import sha256
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import Dataset, check_classes, label_indices
 from dsc.texture.fit import Progress, extract_classes, plan_setting, silent
@@ -145,7 +146,11 @@ def sweep_identity(data: Dataset, sweep: Sweep) -> Identity:
     """What decides the numbers of a setting besides itself, for resuming."""
     config = {name: value for name, value in asdict(sweep.base).items() if name not in SWEPT}
     return {
-        "data": data.identity,
+        "data": {
+            "n_pictures": len(data),
+            "pictures_sha256": sha256("".join(data.hashes).encode()),
+            "labels_sha256": sha256(json.dumps(data.labels).encode()),
+        },
         "config": config,
         "validation": asdict(sweep.validation),
         "numerics": numerics_fingerprint(),

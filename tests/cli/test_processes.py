@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from dsc.dictionary import RunFolder, learn
+from dsc.dictionary import Run, learn
 from dsc.patches import PatchConfig, extract_patches
 
 N_ITERATIONS = 24
@@ -61,7 +61,7 @@ def test_learn__ended_in_the_middle_resumes_to_the_same_bits(
     wait_for_checkpoint(run, process, 2)
     process.send_signal(how)
     out, err = process.communicate(timeout=60)
-    assert not RunFolder(run).finished
+    assert not Run(run).finished
     if how == signal.SIGINT:
         assert process.returncode == 1
         assert out == ""
@@ -70,7 +70,7 @@ def test_learn__ended_in_the_middle_resumes_to_the_same_bits(
     summary = ask(*words, "--resume")
     assert summary["atoms_sha256"] == undisturbed.sha256
     assert summary["history"] == undisturbed.history.tolist()
-    starts = [e["iteration"] for e in RunFolder(run).events() if e["event"] == "start"]
+    starts = [e["iteration"] for e in Run(run).events() if e["event"] == "start"]
     assert starts[0] == 0
     assert 2 <= starts[1] < N_ITERATIONS
 

@@ -62,12 +62,12 @@ def test_learn__a_shorter_run_is_the_beginning_of_a_longer_one(patches):
 def test_learn__progress_is_told_of_every_pass(patches):
     events = []
     found = learn(patches, 3, 2, n_iterations=3, progress=events.append)
-    assert [event["mse"] for event in events] == found.history.tolist()
-    assert [event["finished"] for event in events] == [False] * 3 + [True]
-    assert [event["iteration"] for event in events] == [1, 2, 3, 3]
+    assert [event.mse for event in events] == found.history.tolist()
+    assert [event.finished for event in events] == [False] * 3 + [True]
+    assert [event.iteration for event in events] == [1, 2, 3, 3]
     for event in events:
-        assert event["n_iterations"] == 3
-        assert event["patches_per_second"] == pytest.approx(len(patches) / event["seconds"])
+        assert event.n_iterations == 3
+        assert event.patches_per_second == pytest.approx(len(patches) / event.seconds)
 
 
 @pytest.mark.parametrize(
@@ -247,11 +247,60 @@ def test_learn_many__reports_the_mean_error_of_all(patches, planted):
         progress=events.append,
     )
     assert len(events) == 2
-    assert events[-1]["mse"] == np.mean([model.mse for model in found])
+    assert events[-1].mse == np.mean([model.mse for model in found])
 
 
 def test_learn_many__of_nothing_is_nothing():
     assert learn_many([]) == []
+
+
+class Stop(Exception):
+    """The run ends here."""
+
+
+def stop_after(n_passes):
+    seen = []
+
+    def progress(event):
+        seen.append(event)
+        if len(seen) == n_passes:
+            raise Stop
+
+    return progress
+
+
+@pytest.mark.parametrize("n_passes", [1, 2, 3])
+def test_learn_many__resumes_in_its_folder_to_the_same_bits(patches, planted, tmp_path, n_passes):
+    """Dictionaries of other sizes, bases and lengths in one checkpoint."""
+    problems = [
+        (patches, LearnConfig(3, 2, n_iterations=3)),
+        (planted, LearnConfig(2, 1, n_iterations=1, basis="annular", update="mod")),
+        (patches[:500], LearnConfig(4, 1, n_iterations=2, basis="pixels")),
+    ]
+    expected = learn_many(problems)
+    with pytest.raises(Stop):
+        learn_many(problems, run=tmp_path / "run", progress=stop_after(n_passes))
+    with pytest.raises(DscError, match="an unfinished run"):
+        learn_many(problems, run=tmp_path / "run")
+    events = []
+    found = learn_many(problems, run=tmp_path / "run", resume=True, progress=events.append)
+    assert len(events) == 4 - n_passes
+    again = learn_many(problems, run=tmp_path / "run", resume=True)  # it is finished: only read
+    for one, other, third in zip(found, expected, again, strict=True):
+        assert one.sha256 == other.sha256 == third.sha256
+        assert one.history.tolist() == other.history.tolist() == third.history.tolist()
+        assert one.count.tolist() == other.count.tolist() == third.count.tolist()
+    other = [(planted, problems[0][1]), *problems[1:]]
+    with pytest.raises(DscError, match=r"(?s)cannot resume.*patches 0: fingerprint"):
+        learn_many(other, run=tmp_path / "run", resume=True)
+
+
+def test_learn_many__killed_between_two_models_goes_on(patches, planted, tmp_path):
+    problems = [(patches, LearnConfig(2, 1, n_iterations=1)), (planted, LearnConfig(3, 1))]
+    expected = learn_many(problems, run=tmp_path / "run")
+    (tmp_path / "run" / "models" / "00001.zarr" / "manifest.json").unlink()
+    found = learn_many(problems, run=tmp_path / "run", resume=True)
+    assert [model.sha256 for model in found] == [model.sha256 for model in expected]
 
 
 # --- the plan -----------------------------------------------------------------------------------

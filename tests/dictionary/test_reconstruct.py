@@ -121,8 +121,8 @@ def test_reconstruct__takes_whole_numbers_and_does_not_write_to_them(model, crop
 @pytest.mark.parametrize(
     ("shape", "stride", "message"),
     [
-        ((20,), 1, r"picture: found shape \(20,\)"),
-        ((20, 20, 3), 1, r"picture: found shape \(20, 20, 3\)"),
+        ((20,), 1, r"image: found shape \(20,\)"),
+        ((20, 20, 3), 1, r"image: found shape \(20, 20, 3\)"),
         ((6, 20), 1, r"at least 7 × 7"),
         ((20, 20), 0, "stride: found 0"),
         ((20, 20), 7, "stride: found 7"),

@@ -7,7 +7,7 @@ import tomllib
 import numpy as np
 import pytest
 
-from dsc.dictionary import Dictionary, RunFolder, learn, load_dictionary
+from dsc.dictionary import Dictionary, Run, learn, load_dictionary
 from dsc.dictionary.run import describe
 from dsc.errors import DscError
 from dsc.patches import ArrayPatches, PatchConfig, extract_patches
@@ -89,7 +89,7 @@ def test_run__has_the_options_the_log_and_the_model(patches, undisturbed, tmp_pa
     assert [event["event"] for event in events] == ["start", *["iteration"] * 4, "end"]
     assert [e["mse"] for e in events if e["event"] == "iteration"] == undisturbed.history.tolist()
     assert events[-1]["atoms_sha256"] == undisturbed.sha256
-    assert RunFolder(tmp_path / "run").n_tasks > 0
+    assert Run(tmp_path / "run").n_tasks > 0
 
 
 def test_run__toml_repeats_it(picture, tmp_path):
@@ -188,8 +188,8 @@ def test_resume__killed_while_an_event_was_written(patches, undisturbed, run):
     log = run / "events.jsonl"
     log.write_text(log.read_text()[:-20])
     assert_same(learn(patches, run=run, resume=True, **OPTIONS), undisturbed)
-    assert RunFolder(run).events()[-1]["event"] == "end"
-    assert RunFolder(run).n_tasks > 0
+    assert Run(run).events()[-1]["event"] == "end"
+    assert Run(run).n_tasks > 0
     assert describe(str(run))["finished"] is True
 
 
@@ -250,7 +250,7 @@ def test_overwrite__removes_what_the_run_wrote_and_nothing_else(patches, run, do
     assert_same(learn(patches, run=run, overwrite=True, **options), learn(patches, **options))
     assert all(path.read_text() == "{}" for path in mine)
     assert tomllib.loads((run / "run.toml").read_text())["seed"] == 8
-    assert sum(event["event"] == "start" for event in RunFolder(run).events()) == 1
+    assert sum(event["event"] == "start" for event in Run(run).events()) == 1
 
 
 def test_run__resume_and_overwrite_together_are_refused(patches, run):

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from dsc.dictionary import learn, learn_many, loop
 from dsc.dictionary.config import LearnConfig
-from dsc.engine import Engine, make_plan, plan
+from dsc.engine import Engine, Workload, make_plan, plan
 from dsc.engine.plan import Resources
 from dsc.patches import ArrayPatches, PatchConfig, extract, extract_patches, open_patches
 
@@ -220,7 +220,7 @@ def test_learn__a_larger_array_on_a_client_is_no_reason_to_warn(windows, client)
 def test_learn__same_bits_with_coordinates_kept_and_streamed(patches, reference, case, memory):
     engine = Engine("synchronous", Resources(1, memory))
     basis = reference(case).basis
-    made = make_plan(N_PATCHES, basis.n_coords, basis.n_pixels, 0, 320, engine.resources)
+    made = make_plan(Workload(N_PATCHES, basis.n_coords, basis.n_pixels, 0, 320), engine.resources)
     assert made.keep_coords is (memory > 10**9)
     assert_same(learn(patches, scheduler=engine, **CASES[case]), reference(case))
 

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from dsc.engine.plan import (
     Resources,
+    Workload,
     check_plan,
     leaf_size,
     make_plan,
@@ -12,7 +13,7 @@ from dsc.engine.plan import (
 )
 from dsc.errors import DscError
 
-WORTH = 320
+MERGE = 320
 
 PROBLEMS = {
     "n_patches": st.integers(1, 50_000_000),
@@ -23,7 +24,8 @@ PROBLEMS = {
 
 def plan_of(n_patches, n_coords, n_threads, memory=10**12, statistics_bytes=1000):
     resources = Resources(n_threads, memory)
-    return make_plan(n_patches, n_coords, n_coords, statistics_bytes, WORTH, resources)
+    work = Workload(n_patches, n_coords, n_coords, statistics_bytes, MERGE)
+    return make_plan(work, resources)
 
 
 @given(**PROBLEMS)
@@ -47,15 +49,15 @@ def test_plan__graph_has_at_most_sixteen_tasks_per_thread(n_patches, n_coords, n
 @given(**PROBLEMS, memory=st.integers(10**6, 10**12))
 def test_plan__leaves_depend_on_the_problem_alone(n_patches, n_coords, n_threads, memory):
     assert plan_of(n_patches, n_coords, n_threads, memory).leaf_size == leaf_size(
-        n_patches, n_coords, WORTH
+        Workload(n_patches, n_coords, n_coords, 1000, MERGE)
     )
 
 
-@given(n_patches=st.integers(1, 10**7), n_coords=st.integers(5, 500), worth=st.integers(1, 10**5))
-def test_leaf_size__is_worth_merging_where_that_leaves_several(n_patches, n_coords, worth):
-    size = leaf_size(n_patches, n_coords, worth)
+@given(n_patches=st.integers(1, 10**7), n_coords=st.integers(5, 500), merge=st.integers(1, 10**5))
+def test_leaf_size__is_merge_patches_where_that_leaves_several(n_patches, n_coords, merge):
+    size = leaf_size(Workload(n_patches, n_coords, n_coords, 1000, merge))
     assert size & (size - 1) == 0
-    assert size >= worth or -(-n_patches // size) <= 8
+    assert size >= merge or -(-n_patches // size) <= 8
     assert size == 256 or n_patches > 4 * size
 
 

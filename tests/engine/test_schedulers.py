@@ -25,7 +25,7 @@ def blas_threads():
     return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
 
 
-def blas_kernels(part):
+def blas_kernels(part, _):
     time.sleep(0.1)  # so that every worker gets some
     return " ".join(sorted(str(lib.get("architecture")) for lib in threadpool_info()))
 
@@ -246,16 +246,20 @@ class Text(str):
         return Text(f"({self}{other})")
 
 
-def name_part(part, kept, *, mark):
-    return Text(f"{part}{mark}{'' if kept is None else kept}")
+def name_part(part, mark):
+    return Text(f"{part}{mark}")
 
 
-def finish(merged, *, mark):
+def finish(merged, mark):
     return f"{merged}!{mark}"
 
 
+def text(merged, _):
+    return str(merged)
+
+
 def test_job__merges_parts_in_order_on_the_tree_then_finishes():
-    job = Job(name_part, list("abcde"), finish, {"mark": "'"})
+    job = Job(name_part, list("abcde"), finish, "'")
     with open_engine("threads", 2) as engine:
         assert engine.compute([job_graph(job)]) == ["(((a'b')(c'd'))e')!'"]
 
@@ -263,34 +267,34 @@ def test_job__merges_parts_in_order_on_the_tree_then_finishes():
 def test_job__kept_values_reach_their_own_part():
     with open_engine("threads", 2) as engine:
         kept = engine.persist([delayed(str)(i) for i in range(3)])
-        job = Job(name_part, list("abc"), finish, {"mark": "-"}, kept)
-        assert engine.compute([job_graph(job)]) == ["((a-0b-1)c-2)!-"]
+        job = Job(name_part, kept, finish, "-")
+        assert engine.compute([job_graph(job)]) == ["((0-1-)2-)!-"]
 
 
 def test_job__many_are_computed_in_one_graph():
     barrier = threading.Barrier(3)
 
-    def together(part, kept):
+    def together(part, shared):
         barrier.wait(30)  # passes only if the three jobs run at the same time
         return Text(part)
 
-    jobs = [Job(together, [name], str) for name in "xyz"]
+    jobs = [Job(together, [name], text, None) for name in "xyz"]
     with open_engine("threads", 3) as engine:
         assert engine.compute([job_graph(job) for job in jobs]) == ["x", "y", "z"]
 
 
 def test_job__an_error_in_a_task_arrives_as_it_was_raised(client):
-    def fail(part, kept):
+    def fail(part, shared):
         raise DscError("part 1: bad")
 
     for scheduler in ("threads", client):
         with open_engine(scheduler) as engine, pytest.raises(DscError, match="part 1: bad"):
-            engine.compute([job_graph(Job(fail, [0, 1], str))])
+            engine.compute([job_graph(Job(fail, [0, 1], text, None))])
 
 
 def test_part_tasks__give_one_value_per_part_in_order():
     with open_engine("threads", 2) as engine:
-        assert engine.compute(part_tasks(add, [1, 2, 3], right=10)) == [11, 12, 13]
+        assert engine.compute(part_tasks(add, [1, 2, 3], 10)) == [11, 12, 13]
 
 
 def test_block__is_a_power_of_two():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsc.engine.tree import merge_tree
+from dsc.engine.tree import MergeTree, merge_all
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,15 @@ def pairwise(values: list[Shape]) -> Shape:
     ("n_leaves", "expected"), [(1, "0"), (2, "(01)"), (3, "((01)2)"), (5, "(((01)(23))4)")]
 )
 def test_merge_tree__merges_aligned_pairs(n_leaves, expected):
-    assert merge_tree(Shape(str(i)) for i in range(n_leaves)).text == expected
+    assert merge_all(*[Shape(str(i)) for i in range(n_leaves)]).text == expected
 
 
 @given(n_leaves=st.integers(1, 200), log_run=st.integers(0, 6))
 def test_merge_tree__is_the_same_however_leaves_are_grouped_into_tasks(n_leaves, log_run):
     leaves = [Shape(f"[{i}]") for i in range(n_leaves)]
     run = 2**log_run
-    tasks = [merge_tree(leaves[i : i + run]) for i in range(0, n_leaves, run)]
-    assert pairwise(tasks) == merge_tree(leaves) == pairwise(leaves)
+    tasks = [merge_all(*leaves[i : i + run]) for i in range(0, n_leaves, run)]
+    assert pairwise(tasks) == merge_all(*leaves) == pairwise(leaves)
 
 
 def test_merge_tree__holds_few_values_at_once():
@@ -55,5 +55,8 @@ def test_merge_tree__holds_few_values_at_once():
         def merge(self, other):
             return Counted()
 
-    merge_tree(Counted() for _ in range(256))
+    tree = MergeTree()
+    for _ in range(256):
+        tree.add(Counted())
+    tree.total()
     assert most <= 2 + 8 + 1

@@ -4,18 +4,16 @@ import numpy as np
 import pytest
 
 import dsc
-from dsc.pursuit import kernels, omp, still
+from dsc.pursuit import Coder, coder, kernels, still
 
 
 def both_ways(monkeypatch, coords, atoms, basis, sparsity, tolerance=0.0):
     """The codes by the Gram matrix, and by the kernel of turning atoms."""
-    assert omp.prepare(atoms, basis, 1).pursue is still.pursue
+    assert Coder(atoms, basis, 1, 1)._pursuit[0] is still.pursue
     by_gram = dsc.encode(coords, atoms, basis, sparsity, 1, tolerance)
-    monkeypatch.setattr(omp, "MOST_STILL", 0)
-    omp._prepare.cache_clear()
-    assert omp.prepare(atoms, basis, 1).pursue is kernels.pursue
+    monkeypatch.setattr(coder, "MOST_STILL", 0)
+    assert Coder(atoms, basis, 1, 1)._pursuit[0] is kernels.pursue
     by_residual = dsc.encode(coords, atoms, basis, sparsity, 1, tolerance)
-    omp._prepare.cache_clear()
     return by_gram, by_residual
 
 
@@ -65,10 +63,10 @@ def test_still__twin_atoms_go_to_the_lowest_wherever_they_stand(natural_coords):
 
 def test_still__the_atoms_of_a_large_dictionary_need_no_gram_matrix():
     basis = dsc.pixel_basis(3)
-    atoms = dsc.random_atoms(basis, omp.MOST_STILL + 1, seed=0)
-    assert omp.prepare(atoms, basis, 1).pursue is kernels.pursue
-    codes = dsc.encode(atoms[[5, omp.MOST_STILL]], atoms, basis, 1)
-    assert codes.atom.ravel().tolist() == [5, omp.MOST_STILL]
+    atoms = dsc.random_atoms(basis, coder.MOST_STILL + 1, seed=0)
+    assert Coder(atoms, basis, 1, 1)._pursuit[0] is kernels.pursue
+    codes = dsc.encode(atoms[[5, coder.MOST_STILL]], atoms, basis, 1)
+    assert codes.atom.ravel().tolist() == [5, coder.MOST_STILL]
 
 
 def test_still__a_planted_code_is_found(natural_coords):

@@ -12,7 +12,7 @@ import pytest
 from skimage import data
 
 import dsc
-from dsc.dictionary.run import from_toml, to_toml
+from dsc.files import from_toml, to_toml
 from dsc.report.write import write_report
 
 HINT = (

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import dsc
+from dsc.dictionary import RunTarget
 from dsc.engine import open_engine
 from dsc.errors import DscError
 from dsc.experiments.textures import CLASSES, write_suite
@@ -27,6 +28,13 @@ OPTIONS = {"n_atoms": 2, "diameter": 7, "n_iterations": 2, "patches_per_image": 
 
 def make(**options):
     return dsc.TextureClassifier(**{**OPTIONS, **options})
+
+
+def fit_in(data, config, run=None, resume=False, scheduler="threads", **options):
+    """`fit_texture` in a folder, on a scheduler."""
+    target = None if run is None else RunTarget(run, resume)
+    with open_engine(scheduler) as engine:
+        return fit_texture(data, config, engine, target, **options)
 
 
 def pixels(samples):
@@ -351,7 +359,7 @@ def test_unfitted__says_so(test):
     with pytest.raises(DscError, match="not fitted"):
         model.label_map(test[0][0])
     with pytest.raises(DscError, match="not fitted"):
-        model.save("nowhere.zarr")
+        model.save("noplace.zarr")
 
 
 def test_cross_validation__works_on_arrays(train):
@@ -399,9 +407,9 @@ def count_calls(monkeypatch):
     """The pictures that are labelled from now on."""
     seen, part = [], features.label_part
 
-    def watched(pictures, **options):
+    def watched(pictures, labeller):
         seen.extend(pictures)
-        return part(pictures, **options)
+        return part(pictures, labeller)
 
     monkeypatch.setattr(features, "label_part", watched)
     return seen
@@ -410,12 +418,12 @@ def count_calls(monkeypatch):
 def test_run__a_second_fit_is_the_first(train, test, fitted, tmp_path, monkeypatch):
     first = make(run=tmp_path / "run").fit(*train)
     assert_same(first.model_, fitted.model_)
-    monkeypatch.setattr(fit, "learn_classes", fail)
+    monkeypatch.setattr(fit, "advance", fail)
     seen = count_calls(monkeypatch)
     second = make(run=tmp_path / "run").fit(*train)
     assert_same(second.model_, fitted.model_)
     assert seen == []
-    assert not (tmp_path / "run" / "patches").exists()  # they are there only while it learns
+    assert not list((tmp_path / "run").glob("patches*"))  # they are there only while it learns
     loaded = dsc.TextureClassifier.load(tmp_path / "run")
     np.testing.assert_array_equal(loaded.predict(test[0]), fitted.predict(test[0]))
 
@@ -446,7 +454,7 @@ def interrupted(n_events):
 
 @pytest.fixture
 def small_rounds(monkeypatch):
-    """Labelled pictures are logged two by two."""
+    """Dataset pictures are logged two by two."""
     monkeypatch.setattr(features, "TASKS", 1)
     monkeypatch.setattr(features, "TASK_PATCHES", 2 * 14**2)
 
@@ -457,31 +465,31 @@ def test_run__an_interrupted_fit_ends_in_the_same_bits(
 ):
     data, config = read_inputs(suite), TextureConfig(**OPTIONS)
     run = tmp_path / "run"
-    where = {"run": run, "scheduler": "synchronous"}
+    place = {"run": run, "scheduler": "synchronous"}
     with pytest.raises(KeyboardInterrupt):
-        fit_texture(data, config, progress=interrupted(n_events), **where)
+        fit_in(data, config, progress=interrupted(n_events), **place)
     with pytest.raises(DscError):
         TextureModel.load(run)
-    assert_same(fit_texture(data, config, resume=True, **where), fitted.model_)
+    assert_same(fit_in(data, config, resume=True, **place), fitted.model_)
     assert_same(TextureModel.load(run), fitted.model_)
 
 
 def test_run__resuming_does_only_what_is_missing(suite, tmp_path, small_rounds, monkeypatch):
     data, config = read_inputs(suite), TextureConfig(**OPTIONS)
-    where = {"run": tmp_path / "run", "scheduler": "synchronous"}
+    place = {"run": tmp_path / "run", "scheduler": "synchronous"}
     events = []
-    fit_texture(data, config, progress=events.append, scheduler="synchronous")
+    fit_in(data, config, progress=events.append, scheduler="synchronous")
     with pytest.raises(KeyboardInterrupt):  # before the last two pictures
-        fit_texture(data, config, progress=interrupted(len(events) - 1), **where)
+        fit_in(data, config, progress=interrupted(len(events) - 1), **place)
     seen = count_calls(monkeypatch)
-    fit_texture(data, config, resume=True, **where)
+    fit_in(data, config, resume=True, **place)
     assert len(seen) == 2
 
 
 def test_run__a_classifier_continues_what_was_interrupted(suite, fitted, tmp_path):
     data, config = read_inputs(suite), TextureConfig(**OPTIONS)
     with pytest.raises(KeyboardInterrupt):
-        fit_texture(data, config, run=tmp_path / "run", progress=interrupted(2))
+        fit_in(data, config, run=tmp_path / "run", progress=interrupted(2))
     assert_same(make(run=tmp_path / "run").fit(suite).model_, fitted.model_)
 
 
@@ -490,9 +498,9 @@ def runs(suite, tmp_path_factory):
     """A folder of two runs: one was interrupted, one is finished."""
     data, config = read_inputs(suite), TextureConfig(**OPTIONS)
     folder = tmp_path_factory.mktemp("runs")
-    fit_texture(data, config, run=folder / "finished")
+    fit_in(data, config, run=folder / "finished")
     with pytest.raises(KeyboardInterrupt):
-        fit_texture(data, config, run=folder / "interrupted", progress=interrupted(2))
+        fit_in(data, config, run=folder / "interrupted", progress=interrupted(2))
     return folder
 
 
@@ -513,9 +521,9 @@ def test_run__resuming_with_other_options_names_them(
     shutil.copytree(runs / state, run)
     options = (run / "run.toml").read_bytes()
     with pytest.raises(DscError, match=message):
-        fit_texture(data, TextureConfig(**{**OPTIONS, **change}), run=run, resume=True)
+        fit_in(data, TextureConfig(**{**OPTIONS, **change}), run=run, resume=True)
     assert (run / "run.toml").read_bytes() == options  # which the error points to
-    again = fit_texture(data, TextureConfig(**OPTIONS), run=run, resume=True)
+    again = fit_in(data, TextureConfig(**OPTIONS), run=run, resume=True)
     assert_same(again, fitted.model_)  # the refused attempt has spoilt nothing
 
 
@@ -531,9 +539,9 @@ def test_run__resuming_with_other_pictures_is_refused(suite, train, tmp_path):
 
 def test_run__an_existing_one_needs_resume(suite, tmp_path):
     data, config = read_inputs(suite), TextureConfig(**{**OPTIONS, "n_iterations": 0})
-    fit_texture(data, config, run=tmp_path / "run")
+    fit_in(data, config, run=tmp_path / "run")
     with pytest.raises(DscError, match="run"):
-        fit_texture(data, config, run=tmp_path / "run")
+        fit_in(data, config, run=tmp_path / "run")
 
 
 def test_run__a_folder_of_something_else_is_refused(train, tmp_path):
@@ -620,7 +628,7 @@ def test_bad_input__constant_training_pictures_are_refused_before_anything_is_le
     pictures = [*train[0][:11], np.zeros((48, 48))]
     events = []
     with pytest.raises(DscError, match="constant"):
-        fit_texture(read_inputs(pictures, train[1]), make()._config(), progress=events.append)
+        fit_in(read_inputs(pictures, train[1]), make()._config(), progress=events.append)
     assert events == []
 
 

@@ -17,9 +17,9 @@ from PIL import Image
 
 import dsc as library
 from dsc.cli.main import main
-from dsc.dictionary.run import from_toml
 from dsc.engine import open_engine
 from dsc.experiments.textures import CLASSES, write_suite
+from dsc.files import from_toml
 from dsc.texture import histograms as features
 from dsc.texture.dataset import read_inputs
 from dsc.texture.evaluate import evaluate_model

@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from dsc.texture.sweep.results import CAUTION
+from dsc.texture.sweep.run import expected_patches, group_size, make_groups
 from PIL import Image
 
 from dsc.engine import Engine, Resources
@@ -13,12 +15,10 @@ from dsc.errors import DscError
 from dsc.experiments.textures import CLASSES, write_suite
 from dsc.report.sweep import lowest, plot_sweep, sweep_table
 from dsc.texture.config import METHODS, TextureConfig
-from dsc.texture.dataset import Labelled, read_inputs
+from dsc.texture.dataset import Dataset, read_inputs
 from dsc.texture.fit import extract_classes, fit_texture
 from dsc.texture.neighbours import cross_validate
 from dsc.texture.sweep import SettingResult, SweepGrid, SweepResult, best_of, run_sweep
-from dsc.texture.sweep.results import CAUTION
-from dsc.texture.sweep.run import expected_patches, group_size, make_groups
 
 BASE = TextureConfig(n_iterations=2, patches_per_image=100, stride=3)
 GRID = SweepGrid(n_atoms=(2, 4), diameter=(7,), sparsity=(1, 2), method=("rotational", "augmented"))
@@ -282,7 +282,7 @@ def test_run_sweep__resume_is_refused_for_anything_else(suite, data, sweep, tmp_
     refused("validation: held_out: 0.6 instead of 0.5", held_out=0.5)
     refused("validation: repeats: 5 instead of 6", repeats=6)
     labels = (data.labels[-1], *data.labels[1:-1], data.labels[0])
-    refused("data: labels_sha256", data=Labelled(data.pictures, labels, data.angles))
+    refused("data: labels_sha256", data=Dataset(data.pictures, labels, data.angles))
     paths = [picture.source[0] for picture in data.pictures]
     pixels = np.array(Image.open(paths[4]))
     pixels[20, 20] ^= 1
@@ -290,7 +290,7 @@ def test_run_sweep__resume_is_refused_for_anything_else(suite, data, sweep, tmp_
     paths[4] = tmp_path / "other.png"
     refused("data: pictures_sha256", data=read_inputs(paths, data.labels))
     refused("n_pictures: 12 instead of 11",
-            data=Labelled(data.pictures[1:], data.labels[1:], data.angles[1:]))  # fmt: skip
+            data=Dataset(data.pictures[1:], data.labels[1:], data.angles[1:]))  # fmt: skip
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     base = replace(BASE, n_atoms=77, diameter=9, sparsity=3, method="standard")  # all swept
     assert run(data, folder, base=base, resume=True).winner == sweep[0].winner
@@ -337,7 +337,7 @@ def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
     with pytest.raises(DscError, match="held_out: found 'most'"):
         run(data, tmp_path / "s", held_out="most")
     with pytest.raises(DscError, match="need at least two"):
-        run(Labelled(data.pictures[:2], ("a", "a"), (None, None)), tmp_path / "s")
+        run(Dataset(data.pictures[:2], ("a", "a"), (None, None)), tmp_path / "s")
     few = Engine("synchronous", Resources(1, 10**5))
     with pytest.raises(DscError, match=r"rotational, 4 atoms, diameter 7, sparsity 1: one task"):
         run(data, tmp_path / "s", scheduler=few)
@@ -347,9 +347,7 @@ def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
 @pytest.mark.parametrize("config", GRID.settings(replace(BASE, patches_per_image=1700))[::4])
 def test_expected_patches__as_many_as_are_extracted(config, data, tmp_path):
     pictures = read_inputs(list(np.random.default_rng(0).random((3, 20, 50))), list("bab"))
-    mixed = Labelled(
-        data.pictures[:4] + pictures.pictures, (*"aabb", *pictures.labels), (None,) * 7
-    )
+    mixed = Dataset(data.pictures[:4] + pictures.pictures, (*"aabb", *pictures.labels), (None,) * 7)
     sources = extract_classes(mixed, ("a", "b"), config, tmp_path / "p")
     assert expected_patches(mixed, ("a", "b"), config) == [s.n_patches for s in sources]
 

@@ -1,0 +1,49 @@
+from .basis import (
+    SteerableBasis,
+    annular_basis,
+    disk_basis,
+    pixel_basis,
+    rotation_matrix,
+)
+from .dictionary import Coded, Dictionary, Iteration, LearnConfig, Run, learn, learn_many
+from .dictionary.estimator import RotationalDictionaryLearning
+from .errors import DscError
+from .patches import ArrayPatches, PatchConfig, StoredPatches, extract_patches, open_patches
+from .pursuit import EMPTY, Coder, Codes, decode, encode
+from .store import open  # noqa: A004
+from .texture.classifier import TextureClassifier
+from .update import accumulate, random_atoms, solve
+from .version import __version__
+
+__all__ = [
+    "EMPTY",
+    "ArrayPatches",
+    "Coded",
+    "Coder",
+    "Codes",
+    "Dictionary",
+    "DscError",
+    "Iteration",
+    "LearnConfig",
+    "PatchConfig",
+    "RotationalDictionaryLearning",
+    "Run",
+    "SteerableBasis",
+    "StoredPatches",
+    "TextureClassifier",
+    "__version__",
+    "accumulate",
+    "annular_basis",
+    "decode",
+    "disk_basis",
+    "encode",
+    "extract_patches",
+    "learn",
+    "learn_many",
+    "open",
+    "open_patches",
+    "pixel_basis",
+    "random_atoms",
+    "rotation_matrix",
+    "solve",
+]

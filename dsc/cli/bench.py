@@ -1,0 +1,19 @@
+"""`dsc bench`."""
+
+from __future__ import annotations
+
+import click
+
+from dsc.bench import run_bench
+from dsc.cli.options import json_option, print_json, say
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Fewer patches: under 20 seconds.")
+@click.option("--system", is_flag=True, help="Threads, Dask overhead, and the whole of *net*.")
+@click.option("--scale", is_flag=True, help="Memory at 1 and at 20 million patches (minutes).")
+@json_option
+def bench(quick: bool, system: bool, scale: bool, as_json: bool) -> None:
+    """Time rotational coding and learning against other implementations."""
+    summary, text = run_bench(quick=quick, system=system, scale=scale)
+    print_json(summary) if as_json else say(text)

@@ -1,0 +1,21 @@
+"""`dsc demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dsc.cli.options import json_option, print_json, say
+
+
+@click.command()
+@click.option("--out", "-o", default="dsc-demo", show_default=True, help="Folder to make.")
+@json_option
+def demo(out: str, as_json: bool) -> None:
+    """Show what it does, on pictures that come with scikit-image: under a minute, no download."""
+    from dsc.report.demo import run_demo
+
+    summary = run_demo(Path(out), lambda text: say(text, as_json))
+    if as_json:
+        print_json(summary)

@@ -1,0 +1,141 @@
+"""`dsc learn`, `encode`, `reconstruct` and `info`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+import dsc
+from dsc.cli.options import (
+    ENGINE,
+    config_option,
+    engine_options,
+    json_option,
+    options_of,
+    out_option,
+    print_json,
+    resumable,
+    run_options,
+    say,
+    take,
+)
+from dsc.cli.progress import Progress
+from dsc.dictionary import LearnConfig, Run, describe, load_dictionary, plan_learning
+from dsc.engine import readable
+from dsc.errors import DscError
+from dsc.images import check_new_file, open_pictures, write_picture
+
+
+@click.command()
+@click.argument("patches")
+@run_options
+@options_of(LearnConfig)
+@click.option("--plan", is_flag=True, help="Print the plan and the estimated time; run nothing.")
+@engine_options
+@config_option
+@json_option
+def learn(patches: str, out: str, plan: bool, as_json: bool, **options: Any) -> None:
+    """Learn a dictionary from the patch set PATCHES into the run folder RUN."""
+    if plan:
+        engine = take(options, ENGINE)
+        take(options, ("resume", "overwrite"))
+        planned = plan_learning(patches, LearnConfig(**options), **engine)
+        print_json(planned) if as_json else say(describe_plan(planned))
+        return
+    begin = time.perf_counter()
+    with resumable(out):
+        model = dsc.learn(patches, run=out, progress=Progress(), **options)
+    summary = {
+        "n_patches": model.patches["n_patches"],
+        "mse": model.mse,
+        "history": model.history.tolist(),
+        "atoms_sha256": model.sha256,
+        "n_tasks": Run(Path(out)).n_tasks,
+        "seconds": time.perf_counter() - begin,
+        "out": out,
+    }
+    from dsc.report import write_report
+
+    write_report(out)
+    if as_json:
+        print_json(summary)
+    else:
+        say(f"mse {model.mse:.6g} per pixel; dictionary in {out}, see {out}/report/index.html")
+        say(f"next: dsc encode {patches} {out} --out CODES.zarr")
+
+
+def describe_plan(plan: dict[str, Any]) -> str:
+    """The plan of `dsc learn --plan` for people."""
+    coords = readable(plan["coords_bytes"])
+    kept = "kept in memory" if plan["keep_coords"] else "streamed anew in every iteration"
+    lines = {
+        "patches": f"{plan['n_patches']:,}, in blocks of {plan['block']:,}",
+        "leaves": f"{plan['n_leaves']:,} of {plan['leaf_size']:,} patches",
+        "tasks": f"{plan['n_tasks']} over the patches, {plan['graph_size']} in the graph of one "
+        f"iteration, on {plan['n_threads']} threads",
+        "statistics": readable(plan["statistics_bytes"]),
+        "memory of a task": f"{readable(plan['task_bytes'])} of {readable(plan['memory'])} for all",
+        "coordinates": f"{coords}, {kept}",
+        "estimated time": f"{plan['seconds']:.1f} s",
+    }
+    return "\n".join(f"{name:<18} {text}" for name, text in lines.items())
+
+
+@click.command()
+@click.argument("patches")
+@click.argument("model", metavar="RUN_OR_MODEL")
+@out_option
+@engine_options
+@json_option
+def encode(patches: str, model: str, out: str, as_json: bool, **options: Any) -> None:
+    """Code the patch set PATCHES with a learned dictionary."""
+    coded = load_dictionary(model).encode(patches, out, **options)
+    summary = {
+        "n_patches": coded.n_patches,
+        "mse": coded.mse,
+        "seconds": coded.seconds,
+        "out": out,
+    }
+    if as_json:
+        print_json(summary)
+    else:
+        say(f"{coded.n_patches:,} patches coded in {out}, mse {coded.mse:.6g} per pixel")
+
+
+@click.command()
+@click.argument("picture")
+@click.argument("model", metavar="RUN_OR_MODEL")
+@out_option
+@click.option("--stride", default=1, show_default=True, help="Pixels between patches.")
+@json_option
+def reconstruct(picture: str, model: str, out: str, stride: int, as_json: bool) -> None:
+    """Rebuild PICTURE from its coded patches; writes .npy, .png or .tif."""
+    dictionary = load_dictionary(model)
+    path = check_new_file(out)
+    pictures = open_pictures(picture)
+    if len(pictures) != 1:
+        raise DscError(f"{picture}: found {len(pictures)} pictures, need one")
+    grey = pictures[0].whole()
+    rebuilt = dictionary.reconstruct(grey, stride)
+    write_picture(path, rebuilt)
+    summary = {"mse": float(((rebuilt - grey) ** 2).mean()), "out": out}
+    if as_json:
+        print_json(summary)
+    else:
+        say(f"{out}: mse {summary['mse']:.6g} per pixel against {picture}")
+
+
+@click.command()
+@click.argument("path")
+@json_option
+def info(path: str, as_json: bool) -> None:
+    """Say what is in a patch set, a model, codes, or a run folder."""
+    described = describe(path)
+    if as_json:
+        print_json(described)
+    else:
+        for name, value in described.items():
+            say(f"{name:<20} {value}")

@@ -1,0 +1,35 @@
+"""`dsc patches`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from dsc.cli.options import config_option, json_option, options_of, out_option, print_json, say
+from dsc.patches import PatchConfig, extract_patches
+
+
+@click.command()
+@click.argument("pictures", nargs=-1, required=True)
+@out_option
+@options_of(PatchConfig)
+@config_option
+@json_option
+def patches(pictures: tuple[str, ...], out: str, as_json: bool, **options: Any) -> None:
+    """Cut patches out of PICTURES (files, folders, globs) into a patch set."""
+    begin = time.perf_counter()
+    source = extract_patches(list(pictures), out, PatchConfig.from_options(options))
+    summary = {
+        "n_patches": source.n_patches,
+        "diameter": source.diameter,
+        "fingerprint": source.fingerprint,
+        "out": out,
+        "seconds": time.perf_counter() - begin,
+    }
+    if as_json:
+        print_json(summary)
+    else:
+        say(f"{source.n_patches:,} patches of diameter {source.diameter} in {out}")
+        say(f"next: dsc learn {out} --out RUN")
