@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tifffile
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
@@ -15,7 +14,7 @@ from dsc.basis import SteerableBasis
 from dsc.dictionary import kernels
 from dsc.engine import open_engine, part_tasks
 from dsc.errors import DscError
-from dsc.patches import open_pictures
+from dsc.patches import cut_grid, open_pictures
 from dsc.pursuit import decode, encode
 
 if TYPE_CHECKING:
@@ -82,14 +81,13 @@ def reconstruct_band(
     """Sums of the coded patches of a band of rows, and how many patches cover each pixel."""
     side = basis.diameter
     total, cover = np.zeros(band.shape), np.zeros(band.shape)
-    windows = sliding_window_view(band, (side, side))[::stride, ::stride]
     dy, dx = np.nonzero(basis.mask)
-    for i, row in enumerate(windows):
-        pixels = np.ascontiguousarray(row[:, basis.mask])
+    for y in range(0, len(band) - side + 1, stride):
+        pixels = cut_grid(band[y : y + side], side, stride)
         means = pixels.mean(axis=1, keepdims=True) if center else np.float32(0)
         codes = encode(basis.project(pixels - means), atoms, basis, sparsity, n_angles)
         coded = basis.reconstruct(decode(codes, atoms, basis)) + means
-        kernels.add_disks(coded, i * stride, stride, dy, dx, total, cover)
+        kernels.add_disks(coded, y, stride, dy, dx, total, cover)
     return total, cover
 
 

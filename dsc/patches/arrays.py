@@ -1,8 +1,9 @@
-"""Arrays of patches that a user already has."""
+"""Arrays of patches that a user already has, and `as_source` for anything that holds patches."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.basis import SteerableBasis
-from dsc.basis.grid import check_diameter
-from dsc.basis.rows import check_values
+from dsc.basis import SteerableBasis, check_diameter, check_values
 from dsc.errors import DscError
-from dsc.images.cache import CACHE
-from dsc.patches import kernels
-from dsc.patches.cut import disk_pixels
-from dsc.patches.source import ROWS, Floats, check_basis, check_span, project
+from dsc.images import CACHE
+from dsc.patches.cut import Cutter, disk_pixels
+from dsc.patches.source import ROWS, Floats, PatchSource, check_basis, check_span, pieces
+from dsc.patches.stored import open_patches
 
 PIECE_BYTES = 16 * 2**20  # of a lazy array, read at a time
+
+_METHODS = ("part", "pixels", "read", "read_with_rest")
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class ArrayPatches:
 
     def __post_init__(self) -> None:
         if self._whole is None:
-            check_array(self.array)
+            _check_array(self.array)
 
     @property
     def n_patches(self) -> int:
@@ -88,11 +89,17 @@ class ArrayPatches:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the values (as float32) and of the normalisation: reads all patches once."""
-        if self._whole is None:
-            return self._hash()
-        if self._whole.fingerprint is None:
-            raise DscError("fingerprint: this is a part of a patch set, ask the whole one")
-        return self._whole.fingerprint
+        if self._whole is not None:
+            if self._whole.fingerprint is None:
+                raise DscError("fingerprint: this is a part of a patch set, ask the whole one")
+            return self._whole.fingerprint
+        header = f"{self.n_patches}:{self.diameter}:{self.center}:{self.unit}"
+        total = hashlib.sha256(header.encode())
+        for begin in range(0, self.n_patches, ROWS):
+            squares = self._squares(begin, min(begin + ROWS, self.n_patches))
+            with np.errstate(over="ignore"):
+                total.update(np.ascontiguousarray(squares, "<f4").data)
+        return total.hexdigest()
 
     def part(self, start: int, stop: int) -> ArrayPatches:
         """These patches with their numbers, without the others."""
@@ -111,31 +118,37 @@ class ArrayPatches:
         """(patch, pixel) the disks, centered and scaled."""
         check_span(start, stop, *self._span())
         out = np.empty((stop - start, len(disk_pixels(self.diameter))), np.float32)
-        self._fill(start, stop, out)
+        self._cut(start, stop, out)
         return out
 
     def read(self, basis: SteerableBasis, start: int, stop: int) -> Floats:
         """(patch, coord) coordinates."""
+        check_span(start, stop, *self._span())
         check_basis(basis, self.diameter)
-        return project(self._fill, basis, start, stop, with_rest=False)[0]
+        coords = np.empty((stop - start, basis.n_coords), np.float32)
+        for begin, end, pixels in pieces(start, stop, basis.n_pixels):
+            self._cut(begin, end, pixels)
+            coords[begin - start : end - start] = basis.project(pixels)
+        return coords
 
     def read_with_rest(self, basis: SteerableBasis, start: int, stop: int) -> tuple[Floats, Floats]:
         """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
+        check_span(start, stop, *self._span())
         check_basis(basis, self.diameter)
-        return project(self._fill, basis, start, stop, with_rest=True)
+        coords = np.empty((stop - start, basis.n_coords), np.float32)
+        rest = np.empty(stop - start, np.float32)
+        for begin, end, pixels in pieces(start, stop, basis.n_pixels):
+            self._cut(begin, end, pixels)
+            rows = slice(begin - start, end - start)
+            coords[rows], rest[rows] = basis.project_with_rest(pixels)
+        return coords, rest
 
-    def _fill(self, start: int, stop: int, out: Floats) -> None:
+    def _cut(self, start: int, stop: int, out: Floats) -> None:
         """Write the disks to (patch, pixel)."""
-        first, last = self._span()
-        check_span(start, stop, first, last)
+        first, _ = self._span()
         with np.errstate(over="ignore"):
             squares = np.ascontiguousarray(self._squares(start - first, stop - first), np.float32)
-        side = self.diameter
-        dy, dx = disk_pixels(side).T
-        rows = np.arange(stop - start)
-        kernels.cut(
-            squares.reshape(-1), rows * side**2, rows, dy * side + dx, self.center, self.unit, out
-        )
+        Cutter(self.diameter, self.center, self.unit).cut_stack(squares, out)
         check_values(out, "patches", start)
 
     def _span(self) -> tuple[int, int]:
@@ -149,33 +162,23 @@ class ArrayPatches:
         if start == stop:
             return np.empty((0, *self.array.shape[1:]), np.float32)
         bounds = self._bounds
-        begin = int(np.searchsorted(bounds, start, "right")) - 1
-        end = int(np.searchsorted(bounds, stop, "left"))
-        pieces = [
-            self._piece(a, b)[max(start - a, 0) : stop - a]
-            for a, b in pairwise(bounds[begin : end + 1])
-        ]
-        return np.concatenate(pieces)
-
-    def _piece(self, start: int, stop: int) -> NDArray[Any]:
-        return CACHE.get((self._token, start), lambda: (_load(self.array, start, stop),))[0]
+        first = int(np.searchsorted(bounds, start, "right")) - 1
+        last = int(np.searchsorted(bounds, stop, "left"))
+        parts = []
+        for begin, end in pairwise(bounds[first : last + 1]):
+            piece = CACHE.get((self._token, begin))
+            if piece is None:
+                piece = CACHE.put((self._token, begin), _load(self.array, begin, end))
+            parts.append(piece[max(start - begin, 0) : stop - begin])
+        return np.concatenate(parts)
 
     @cached_property
     def _bounds(self) -> list[int]:
         """Where the pieces of a lazy array begin, and where the last one ends."""
         return _piece_bounds(self.array)
 
-    def _hash(self) -> str:
-        header = f"{self.n_patches}:{self.diameter}:{self.center}:{self.unit}"
-        total = hashlib.sha256(header.encode())
-        for begin in range(0, self.n_patches, ROWS):
-            squares = self._squares(begin, min(begin + ROWS, self.n_patches))
-            with np.errstate(over="ignore"):
-                total.update(np.ascontiguousarray(squares, "<f4").data)
-        return total.hexdigest()
 
-
-def check_array(array: Any) -> None:
+def _check_array(array: Any) -> None:
     """Refuse what is no (patch, y, x) array of real numbers."""
     shape, dtype = getattr(array, "shape", None), getattr(array, "dtype", None)
     if shape is None or dtype is None:
@@ -223,3 +226,38 @@ def _load(array: Any, start: int, stop: int) -> NDArray[Any]:
     if hasattr(piece, "compute"):
         piece = piece.compute(scheduler="synchronous")
     return np.asarray(piece)
+
+
+def as_source(patches: Any) -> PatchSource:
+    """A source of patches.
+
+    Parameters
+    ----------
+    patches
+        A source; the path or URL of a patch set; or an array (patch, y, x) of NumPy, Dask, Zarr or
+        xarray, whose values are taken as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_source(np.zeros((4, 11, 11))).n_patches
+    4
+    """
+    if all(callable(getattr(type(patches), name, None)) for name in _METHODS):
+        source: PatchSource = patches
+        return source
+    if isinstance(patches, str | os.PathLike):
+        return open_patches(patches)
+    if isinstance(patches, list | tuple):
+        patches = np.asarray(patches)
+    if hasattr(patches, "data_vars"):
+        raise DscError(
+            "patches: found an xarray dataset, need one array (patch, y, x) of it, or the path of "
+            "a patch set"
+        )
+    if not (hasattr(patches, "shape") and hasattr(patches, "dtype")):
+        raise DscError(
+            f"patches: found {type(patches).__name__}, need a patch set or its path, or an array "
+            "(patch, y, x) of NumPy, Dask, Zarr or xarray"
+        )
+    return ArrayPatches(patches)

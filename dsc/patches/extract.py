@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 from dsc.basis import SteerableBasis, make_basis
 from dsc.counter import choose, uniform_bits
 from dsc.errors import DscError, raise_listed
-from dsc.images.cache import DECODED
-from dsc.images.image import Inputs, Picture, picture_problem, scan_inputs
+from dsc.images import DECODED, Inputs, Picture, picture_problem, scan_inputs
 from dsc.patches.album import make_runs, write_album
 from dsc.patches.config import PatchConfig
-from dsc.patches.materialize import materialize_span
 from dsc.patches.scan import Indices, Scan, scan
-from dsc.patches.stored import StoredPatches, of_store
+from dsc.patches.stored import StoredPatches, materialize_span, of_store
 from dsc.store import Store, basis_sizes, basis_variables, check_free, create
 
 Columns = dict[str, NDArray[Any]]

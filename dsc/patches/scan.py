@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.images.image import Picture
-from dsc.images.tiles import tiles_of
+from dsc.images import Picture, tiles_of
 from dsc.patches import kernels
 from dsc.patches.config import PatchConfig
-from dsc.patches.spline import MARGIN
 
 PIECE = 2**20  # candidates unpacked at a time
 
@@ -43,7 +41,7 @@ class Grid:
     @staticmethod
     def of(shape: tuple[int, int], config: PatchConfig) -> Grid:
         """The grid of a picture of this shape."""
-        margin = MARGIN if config.rotate else 0
+        margin = kernels.MARGIN if config.rotate else 0
         least = config.diameter + 2 * margin
         if min(shape) < least:
             raise DscError(
@@ -128,7 +126,7 @@ def scan(picture: Picture, config: PatchConfig) -> Scan:
     digests: list[str] = []
     kept = []
     flags = np.empty((0, grid.n_x), np.bool_)
-    for _, _, (y, x) in tiles_of(picture.shape, picture.tile):
+    for _, y, x in tiles_of(picture.shape, picture.tile):
         pixels = picture.read(y.start, y.stop, x.start, x.stop)
         if not np.isfinite(pixels).all():
             raise DscError(

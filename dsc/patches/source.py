@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Protocol, Self
 
 import numpy as np
@@ -15,7 +15,6 @@ from dsc.errors import DscError
 ROWS = 4096  # patches cut and projected at a time
 
 Floats = NDArray[np.float32]
-Fill = Callable[[int, int, Floats], None]  # first patch, last one, (patch, pixel) to be written
 
 _local = threading.local()
 
@@ -80,36 +79,15 @@ def check_basis(basis: SteerableBasis, diameter: int) -> None:
         )
 
 
-def project(
-    fill: Fill, basis: SteerableBasis, start: int, stop: int, with_rest: bool
-) -> tuple[Floats, Floats]:
-    """Coordinates (and rest) of patches from their pixels, a few rows at a time."""
-    if stop - start <= ROWS:
-        return _project_rows(fill, basis, start, stop, with_rest)
-    coords = np.empty((stop - start, basis.n_coords), np.float32)
-    rest = np.empty(stop - start if with_rest else 0, np.float32)
+def pieces(start: int, stop: int, n_pixels: int) -> Iterator[tuple[int, int, Floats]]:
+    """(first patch, last one, (patch, pixel) to be written over) of a few patches at a time.
+
+    The rows are the same memory every time, one for each thread: fresh memory costs as much as
+    cutting.
+    """
+    buffer: Floats | None = getattr(_local, "buffer", None)
+    if buffer is None or buffer.size < ROWS * n_pixels:
+        buffer = _local.buffer = np.empty(ROWS * n_pixels, np.float32)
     for begin in range(start, stop, ROWS):
         end = min(begin + ROWS, stop)
-        rows = slice(begin - start, end - start)
-        coords[rows], part = _project_rows(fill, basis, begin, end, with_rest)
-        if with_rest:
-            rest[rows] = part
-    return coords, rest
-
-
-def _project_rows(
-    fill: Fill, basis: SteerableBasis, start: int, stop: int, with_rest: bool
-) -> tuple[Floats, Floats]:
-    pixels = _scratch(stop - start, basis.n_pixels)
-    fill(start, stop, pixels)
-    if with_rest:
-        return basis.project_with_rest(pixels)
-    return basis.project(pixels), np.empty(0, np.float32)
-
-
-def _scratch(n_rows: int, n_pixels: int) -> Floats:
-    """Rows to be written over, one set per thread: fresh memory costs as much as cutting."""
-    buffer: Floats | None = getattr(_local, "buffer", None)
-    if buffer is None or buffer.size < n_rows * n_pixels:
-        buffer = _local.buffer = np.empty(ROWS * n_pixels, np.float32)
-    return buffer[: n_rows * n_pixels].reshape(n_rows, n_pixels)
+        yield begin, end, buffer[: (end - begin) * n_pixels].reshape(-1, n_pixels)

@@ -7,21 +7,22 @@ import json
 from dsc.errors import DscError
 from dsc.store.manifest import Manifest, Metadata, chunk_counts
 from dsc.store.objects import read_object, sha256
-from dsc.store.schema import PICTURES, Variable, schema_of
+from dsc.store.schema import Variable, schema_of
 from dsc.store.strict import METADATA
 
 
 def check_schema(url: str, manifest: Manifest) -> None:
     """Refuse a store with damaged metadata or with arrays that do not fit its kind.
 
-    Pictures are left out: there may be thousands, and each is checked when it is read.
+    Groups of arrays are left out: there may be thousands in one, each checked when it is read.
     """
-    schema = schema_of(manifest.kind)
+    schema = {name: v for name, v in schema_of(manifest.kind).items() if not v.group}
+    groups = tuple(schema_of(manifest.kind).keys() - schema)
     problems = []
     arrays: dict[str, Metadata] = {}
     for key, digest in manifest.metadata.items():
         name = key.removesuffix(METADATA).rstrip("/")
-        if name.startswith(PICTURES.name):
+        if name.partition("/")[0] in groups:
             continue
         text = read_object(url, key)
         if text is None or sha256(text) != digest:
@@ -51,13 +52,13 @@ def _differences(
 ) -> list[str]:
     problems = []
     dims = tuple(found.get("dimension_names") or ())
-    for what, have, need in (
+    for what, present, expected in (
         ("dimensions", dims, variable.dims),
         ("type", found["data_type"], variable.dtype),
         ("chunks", manifest.chunks.get(variable.name), chunk_counts(found)),
     ):
-        if have != need:
-            problems.append(f"array {variable.name!r} has {what} {have}, need {need}")
+        if present != expected:
+            problems.append(f"array {variable.name!r} has {what} {present}, need {expected}")
     if dims == variable.dims:
         for dim, size in zip(dims, found["shape"], strict=True):
             if sizes.setdefault(dim, size) != size:

@@ -15,7 +15,7 @@ from typing import Any
 
 from dsc.errors import DscError
 from dsc.store.objects import is_occupied, list_objects, read_object, sha256, write_object
-from dsc.store.schema import FORMAT, SCHEMAS
+from dsc.store.schema import FORMAT, kinds
 from dsc.store.strict import MANIFEST, METADATA
 
 SHOWN = 10  # missing chunks listed by name
@@ -103,7 +103,7 @@ def own_kind(url: str) -> str | None:
         kind = attributes.get("dsc_kind")
     except (ValueError, AttributeError):
         return None
-    return kind if kind in SCHEMAS else None
+    return kind if kind in kinds() else None
 
 
 def is_finished(url: str) -> bool:

@@ -17,7 +17,7 @@ from dsc.errors import DscError, unknown_choice
 from dsc.store import manifest
 from dsc.store.check import check_schema
 from dsc.store.objects import normalize, read_object, sha256, zarr_store
-from dsc.store.schema import variable_of
+from dsc.store.schema import check_variable
 from dsc.store.strict import METADATA, StrictStore
 from dsc.version import __version__
 
@@ -176,7 +176,7 @@ def _attributes(store: Store, prefix: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _array(store: Store, variable: str) -> zarr.Array[Any]:
-    variable_of(store.kind, variable)
+    check_variable(store.kind, variable)
     if not store.writable and variable not in (known := store.variables):
         raise unknown_choice(f"{store.url}: array", variable, known)
     try:

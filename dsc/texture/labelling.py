@@ -11,11 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.basis import SteerableBasis
-from dsc.basis.rows import bad_values
-from dsc.patches import Picture
-from dsc.patches import kernels as patch_kernels
-from dsc.patches.cut import disk_pixels
+from dsc.basis import SteerableBasis, bad_values
+from dsc.patches import Picture, cut_grid
 from dsc.pursuit.kernels import EMPTY
 from dsc.pursuit.omp import MOST_STILL, Prepared, encode_prepared, prepare
 from dsc.pursuit.tables import Search, packed_order, search_tables
@@ -170,16 +167,7 @@ class Labeller:
             (part.start * self.stride, (part.stop - 1) * self.stride + side)
             for part in (rows, columns)
         )
-        pixels = picture.read(y0, y1, x0, x1)
-        width = x1 - x0
-        y, x = np.mgrid[0 : y1 - y0 - side + 1 : self.stride, 0 : width - side + 1 : self.stride]
-        start = np.ascontiguousarray((y * width + x).ravel(), np.int64)
-        dy, dx = disk_pixels(side).T
-        disks = np.empty((start.size, len(dy)), np.float32)
-        patch_kernels.cut(
-            np.ascontiguousarray(pixels).reshape(-1), start, np.arange(start.size), dy * width + dx,
-            True, False, disks,
-        )  # fmt: skip
+        disks = cut_grid(picture.read(y0, y1, x0, x1), side, self.stride, center=True)
         return self.basis.project(disks)
 
 
