@@ -28,9 +28,10 @@ class ByteCache:
     def get(self, key: Hashable) -> NDArray[Any] | None:
         """The array of `key`, None if it is not there. It must not be written to."""
         with self._lock:
-            if key in self._values:
+            value = self._values.get(key)
+            if value is not None:
                 self._values.move_to_end(key)
-            return self._values.get(key)
+        return value
 
     def put(self, key: Hashable, value: NDArray[Any]) -> NDArray[Any]:
         """Keep an array and return it; of two threads that made the same, the first one's stays."""

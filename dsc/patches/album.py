@@ -136,14 +136,14 @@ class Album:
         if run.stack is not None:  # a chunk holds this tile of several small pictures
             step = run.chunks[0]
             begin, member = divmod(image - run.first, step)
-            key = (self.store, run.stack, begin, tile.number)
+            key = (self.store.url, self.store.token, run.stack, begin, tile.number)
             stack = CACHE.get(key)
             if stack is None:
                 part = (slice(begin * step, (begin + 1) * step), tile.y, tile.x)
                 stack = CACHE.put(key, self.store.read(run.stack, part))
             return np.asarray(stack[member])
         assert run.plane is not None
-        key = (self.store, "plane", image, tile.number)
+        key = (self.store.url, self.store.token, "plane", image, tile.number)
         pixels = CACHE.get(key)
         if pixels is None:
             pixels = to_grey(run.plane.read(tile.y, tile.x))

@@ -173,6 +173,6 @@ def _groups(key: NDArray[np.integer]) -> Iterator[tuple[int, Indices]]:
     if (key[1:] < key[:-1]).any():
         order = np.argsort(key, kind="stable")
     ordered = key[order]
-    begins = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1, [key.size]])
-    for begin, end in pairwise(begins):
+    begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    for begin, end in pairwise((0, *begins.tolist(), key.size)):
         yield int(ordered[begin]), order[begin:end]

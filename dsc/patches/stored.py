@@ -71,12 +71,12 @@ class StoredPatches:
         """Where patches are in which pictures."""
         check_span(start, stop, self.start, self.stop)
         names = ("image", "y", "x", "turn") if self.turned else ("image", "y", "x")
-        return Positions(*(_rows(self.store, name, start, stop) for name in names))
+        return Positions(*_rows(self.store, names, start, stop))
 
     def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
         """(patch,) class of each patch, a place in `label_names`; None if there are none."""
         check_span(start, stop, self.start, self.stop)
-        return _rows(self.store, "label", start, stop) if self.label_names else None
+        return _rows(self.store, ("label",), start, stop)[0] if self.label_names else None
 
     def pixels(self, start: int, stop: int) -> Floats:
         """(patch, pixel) the disks, centered and scaled."""
@@ -89,7 +89,7 @@ class StoredPatches:
         """(patch, coord) coordinates: stored ones, or from the pixels, with the same bits."""
         check_span(start, stop, self.start, self.stop)
         if self._is_stored(basis):
-            return _rows(self.store, "coords", start, stop)
+            return _rows(self.store, ("coords",), start, stop)[0]
         coords = np.empty((stop - start, basis.n_coords), np.float32)
         for begin, end, pixels in pieces(start, stop, basis.n_pixels):
             self._cut(begin, end, pixels)
@@ -100,7 +100,7 @@ class StoredPatches:
         """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
         check_span(start, stop, self.start, self.stop)
         if self._is_stored(basis):
-            coords, rest = (_rows(self.store, name, start, stop) for name in ("coords", "rest"))
+            coords, rest = _rows(self.store, ("coords", "rest"), start, stop)
             return coords, rest
         coords = np.empty((stop - start, basis.n_coords), np.float32)
         rest = np.empty(stop - start, np.float32)
@@ -181,16 +181,17 @@ def _basis(store: Store) -> SteerableBasis:
     return read_basis(store)
 
 
-def _rows(store: Store, name: str, start: int, stop: int) -> NDArray[Any]:
-    """Rows of an array of a store; chunks that are read in small parts are kept for the next."""
-    chunk = store.chunks(name)[0]
+def _rows(store: Store, names: tuple[str, ...], start: int, stop: int) -> list[NDArray[Any]]:
+    """Rows of arrays of a store; chunks that are read in small parts are kept for the next one."""
+    chunk = store.chunks(names[0])[0]
     if start == stop or stop - start >= chunk:
-        return store.read(name, slice(start, stop))
-    parts = []
+        return [store.read(name, slice(start, stop)) for name in names]
+    rows: list[list[NDArray[Any]]] = [[] for _ in names]
     for begin in range(start - start % chunk, stop, chunk):
-        key = (store, name, begin)
-        whole = CACHE.get(key)
-        if whole is None:
-            whole = CACHE.put(key, store.read(name, slice(begin, begin + chunk)))
-        parts.append(whole[max(start - begin, 0) : stop - begin])
-    return np.concatenate(parts)
+        for name, parts in zip(names, rows, strict=True):
+            key = (store.url, store.token, name, begin)
+            whole = CACHE.get(key)
+            if whole is None:
+                whole = CACHE.put(key, store.read(name, slice(begin, begin + chunk)))
+            parts.append(whole[max(start - begin, 0) : stop - begin])
+    return [np.concatenate(parts) for parts in rows]
