@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.basis import SteerableBasis, check_diameter, check_values
+from dsc.basis import check_diameter, check_values
 from dsc.errors import DscError
 from dsc.images import CACHE
-from dsc.patches.cut import Cutter, disk_pixels
-from dsc.patches.source import ROWS, Floats, PatchSource, check_basis, check_span, pieces
+from dsc.patches.cut import Cutter
+from dsc.patches.source import ROWS, Floats, PatchReader, PatchSource
 from dsc.patches.stored import open_patches
 
 PIECE_BYTES = 16 * 2**20  # of a lazy array, read at a time
@@ -35,7 +35,7 @@ class _Whole:
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayPatches:
+class ArrayPatches(PatchReader):
     """Patches from an array (patch, y, x), or a part of them (see `PatchSource`).
 
     Values are taken as they are: whole numbers are not scaled to [0, 1].
@@ -83,7 +83,7 @@ class ArrayPatches:
 
     def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
         """None: arrays have no classes."""
-        check_span(start, stop, *self._span())
+        self._check(start, stop)
         return None
 
     @cached_property
@@ -103,8 +103,8 @@ class ArrayPatches:
 
     def part(self, start: int, stop: int) -> ArrayPatches:
         """These patches with their numbers, without the others."""
-        first, last = self._span()
-        check_span(start, stop, first, last)
+        self._check(start, stop)
+        first, _ = self._span()
         fingerprint = self.__dict__.get("fingerprint")  # if it was asked for
         if self._whole is not None:
             fingerprint = self._whole.fingerprint
@@ -114,41 +114,18 @@ class ArrayPatches:
         whole = _Whole(self.n_patches, fingerprint, start)
         return replace(self, array=rows, _whole=whole, _token=uuid.uuid4().hex)
 
-    def pixels(self, start: int, stop: int) -> Floats:
-        """(patch, pixel) the disks, centered and scaled."""
-        check_span(start, stop, *self._span())
-        out = np.empty((stop - start, len(disk_pixels(self.diameter))), np.float32)
-        self._cut(start, stop, out)
-        return out
+    @property
+    def _cutter(self) -> Cutter:
+        return Cutter(self.diameter, self.center, self.unit)
 
-    def read(self, basis: SteerableBasis, start: int, stop: int) -> Floats:
-        """(patch, coord) coordinates."""
-        check_span(start, stop, *self._span())
-        check_basis(basis, self.diameter)
-        coords = np.empty((stop - start, basis.n_coords), np.float32)
-        for begin, end, pixels in pieces(start, stop, basis.n_pixels):
-            self._cut(begin, end, pixels)
-            coords[begin - start : end - start] = basis.project(pixels)
-        return coords
-
-    def read_with_rest(self, basis: SteerableBasis, start: int, stop: int) -> tuple[Floats, Floats]:
-        """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
-        check_span(start, stop, *self._span())
-        check_basis(basis, self.diameter)
-        coords = np.empty((stop - start, basis.n_coords), np.float32)
-        rest = np.empty(stop - start, np.float32)
-        for begin, end, pixels in pieces(start, stop, basis.n_pixels):
-            self._cut(begin, end, pixels)
-            rows = slice(begin - start, end - start)
-            coords[rows], rest[rows] = basis.project_with_rest(pixels)
-        return coords, rest
+    def _stored(self, *_: object) -> list[Floats]:
+        return []
 
     def _cut(self, start: int, stop: int, out: Floats) -> None:
-        """Write the disks to (patch, pixel)."""
         first, _ = self._span()
         with np.errstate(over="ignore"):
             squares = np.ascontiguousarray(self._squares(start - first, stop - first), np.float32)
-        Cutter(self.diameter, self.center, self.unit).cut_stack(squares, out)
+        self._cutter.cut_stack(squares, out)
         check_values(out, "patches", start)
 
     def _span(self) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Protocol, Self
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.errors import DscError
+from dsc.patches.cut import Cutter, disk_pixels
 
 ROWS = 4096  # patches cut and projected at a time
 
@@ -65,21 +67,72 @@ class PatchSource(Protocol):
         """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
 
 
-def check_span(start: int, stop: int, first: int, last: int) -> None:
-    """Refuse to read patches that a source or a part of it does not have."""
-    if not first <= start <= stop <= last:
-        raise DscError(f"patches: found {start} to {stop}, need a part of {first} to {last}")
+class PatchReader(ABC):
+    """What the sources of this room share: patches are cut and projected a few at a time."""
+
+    @property
+    @abstractmethod
+    def _cutter(self) -> Cutter:
+        """How patches are cut."""
+
+    @abstractmethod
+    def _span(self) -> tuple[int, int]:
+        """The first patch that may be read, and the one after the last."""
+
+    @abstractmethod
+    def _cut(self, start: int, stop: int, out: Floats) -> None:
+        """Write the disks of patches to (patch, pixel)."""
+
+    @abstractmethod
+    def _stored(
+        self, basis: SteerableBasis, names: tuple[str, ...], start: int, stop: int
+    ) -> list[Floats]:
+        """What need not be computed ("coords", "rest"); empty if it is not there."""
+
+    def pixels(self, start: int, stop: int) -> Floats:
+        """(patch, pixel) the disks, centered and scaled."""
+        self._check(start, stop)
+        out = np.empty((stop - start, len(disk_pixels(self._cutter.diameter))), np.float32)
+        self._cut(start, stop, out)
+        return out
+
+    def read(self, basis: SteerableBasis, start: int, stop: int) -> Floats:
+        """(patch, coord) coordinates: stored ones, or from the pixels, with the same bits."""
+        self._check(start, stop, basis)
+        if stored := self._stored(basis, ("coords",), start, stop):
+            return stored[0]
+        coords = np.empty((stop - start, basis.n_coords), np.float32)
+        for begin, end, pixels in _pieces(start, stop, basis.n_pixels):
+            self._cut(begin, end, pixels)
+            coords[begin - start : end - start] = basis.project(pixels)
+        return coords
+
+    def read_with_rest(self, basis: SteerableBasis, start: int, stop: int) -> tuple[Floats, Floats]:
+        """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
+        self._check(start, stop, basis)
+        if stored := self._stored(basis, ("coords", "rest"), start, stop):
+            return stored[0], stored[1]
+        coords = np.empty((stop - start, basis.n_coords), np.float32)
+        rest = np.empty(stop - start, np.float32)
+        for begin, end, pixels in _pieces(start, stop, basis.n_pixels):
+            self._cut(begin, end, pixels)
+            rows = slice(begin - start, end - start)
+            coords[rows], rest[rows] = basis.project_with_rest(pixels)
+        return coords, rest
+
+    def _check(self, start: int, stop: int, basis: SteerableBasis | None = None) -> None:
+        """Refuse patches that are not there, and a basis of another diameter."""
+        first, last = self._span()
+        if not first <= start <= stop <= last:
+            raise DscError(f"patches: found {start} to {stop}, need a part of {first} to {last}")
+        diameter = self._cutter.diameter
+        if basis is not None and basis.diameter != diameter:
+            raise DscError(
+                f"basis: found diameter {basis.diameter}, need {diameter}, that of the patches"
+            )
 
 
-def check_basis(basis: SteerableBasis, diameter: int) -> None:
-    """Refuse a basis of another diameter."""
-    if basis.diameter != diameter:
-        raise DscError(
-            f"basis: found diameter {basis.diameter}, need {diameter}, that of the patches"
-        )
-
-
-def pieces(start: int, stop: int, n_pixels: int) -> Iterator[tuple[int, int, Floats]]:
+def _pieces(start: int, stop: int, n_pixels: int) -> Iterator[tuple[int, int, Floats]]:
     """(first patch, last one, (patch, pixel) to be written over) of a few patches at a time.
 
     The rows are the same memory every time, one for each thread: fresh memory costs as much as

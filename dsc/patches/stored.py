@@ -14,15 +14,15 @@ from dsc.basis import SteerableBasis
 from dsc.errors import DscError
 from dsc.images import CACHE
 from dsc.patches.album import open_album
-from dsc.patches.cut import Cutter, Positions, disk_pixels
-from dsc.patches.source import Floats, check_basis, check_span, pieces
+from dsc.patches.cut import Cutter, Positions
+from dsc.patches.source import Floats, PatchReader
 from dsc.store import Store, open_store, read_basis
 
 SAME_BASIS = 1e-9  # entries of two computations of one basis differ by less
 
 
 @dataclass(frozen=True)
-class StoredPatches:
+class StoredPatches(PatchReader):
     """A patch set in a store, or a part of one (see `PatchSource`).
 
     Attributes
@@ -64,74 +64,48 @@ class StoredPatches:
 
     def part(self, start: int, stop: int) -> StoredPatches:
         """The same set, from which only these patches may be read."""
-        check_span(start, stop, self.start, self.stop)
+        self._check(start, stop)
         return replace(self, start=start, stop=stop)
 
     def positions(self, start: int, stop: int) -> Positions:
         """Where patches are in which pictures."""
-        check_span(start, stop, self.start, self.stop)
+        self._check(start, stop)
         names = ("image", "y", "x", "turn") if self.turned else ("image", "y", "x")
         return Positions(*_rows(self.store, names, start, stop))
 
     def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
         """(patch,) class of each patch, a place in `label_names`; None if there are none."""
-        check_span(start, stop, self.start, self.stop)
+        self._check(start, stop)
         return _rows(self.store, ("label",), start, stop)[0] if self.label_names else None
 
-    def pixels(self, start: int, stop: int) -> Floats:
-        """(patch, pixel) the disks, centered and scaled."""
-        check_span(start, stop, self.start, self.stop)
-        out = np.empty((stop - start, len(disk_pixels(self.diameter))), np.float32)
-        self._cut(start, stop, out)
-        return out
+    @property
+    def _cutter(self) -> Cutter:
+        return Cutter(self.diameter, self.center, self.unit)
 
-    def read(self, basis: SteerableBasis, start: int, stop: int) -> Floats:
-        """(patch, coord) coordinates: stored ones, or from the pixels, with the same bits."""
-        check_span(start, stop, self.start, self.stop)
-        if self._is_stored(basis):
-            return _rows(self.store, ("coords",), start, stop)[0]
-        coords = np.empty((stop - start, basis.n_coords), np.float32)
-        for begin, end, pixels in pieces(start, stop, basis.n_pixels):
-            self._cut(begin, end, pixels)
-            coords[begin - start : end - start] = basis.project(pixels)
-        return coords
-
-    def read_with_rest(self, basis: SteerableBasis, start: int, stop: int) -> tuple[Floats, Floats]:
-        """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
-        check_span(start, stop, self.start, self.stop)
-        if self._is_stored(basis):
-            coords, rest = _rows(self.store, ("coords", "rest"), start, stop)
-            return coords, rest
-        coords = np.empty((stop - start, basis.n_coords), np.float32)
-        rest = np.empty(stop - start, np.float32)
-        for begin, end, pixels in pieces(start, stop, basis.n_pixels):
-            self._cut(begin, end, pixels)
-            rows = slice(begin - start, end - start)
-            coords[rows], rest[rows] = basis.project_with_rest(pixels)
-        return coords, rest
+    def _span(self) -> tuple[int, int]:
+        return self.start, self.stop
 
     def _cut(self, start: int, stop: int, out: Floats) -> None:
-        """Write the disks to (patch, pixel)."""
-        cutter = Cutter(self.diameter, self.center, self.unit)
-        cutter.cut_album(open_album(self.store), self.positions(start, stop), out)
+        self._cutter.cut_album(open_album(self.store), self.positions(start, stop), out)
 
-    def _is_stored(self, basis: SteerableBasis) -> bool:
-        """Whether coordinates are stored; those of another basis cannot be had then."""
-        check_basis(basis, self.diameter)
+    def _stored(
+        self, basis: SteerableBasis, names: tuple[str, ...], start: int, stop: int
+    ) -> list[Floats]:
+        """Coordinates of a materialised set; those of another basis cannot be had then."""
         stored = self.basis
         if stored is None:
-            return False
-        if basis is stored:
-            return True
-        same = (basis.name, basis.n_coords) == (stored.name, stored.n_coords)
-        if not same or np.abs(basis.matrix - stored.matrix).max() > SAME_BASIS:
+            return []
+        other = (basis.name, basis.n_coords) != (stored.name, stored.n_coords)
+        if basis is not stored and (
+            other or np.abs(basis.matrix - stored.matrix).max() > SAME_BASIS
+        ):
             raise DscError(
                 f"{self.store.url}: found coordinates of the {stored.name} basis (diameter "
                 f"{stored.diameter}, {stored.n_coords} coordinates), need those of the "
                 f"{basis.name} basis ({basis.n_coords}): use the {stored.name} basis, or extract "
                 "the patches again without materialising them"
             )
-        return True
+        return _rows(self.store, names, start, stop)
 
 
 def open_patches(url: str | PathLike[str]) -> StoredPatches:

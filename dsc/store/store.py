@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike
 from types import EllipsisType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import zarr
@@ -20,6 +20,9 @@ from dsc.store.objects import normalize, read_object, sha256, zarr_store
 from dsc.store.schema import check_variable
 from dsc.store.strict import METADATA, StrictStore
 from dsc.version import __version__
+
+if TYPE_CHECKING:
+    import xarray
 
 Selection = slice | tuple[slice, ...] | EllipsisType
 
@@ -147,6 +150,26 @@ def open_store(url: str | PathLike[str], kind: str | None = None) -> Store:
         raise DscError(f"{place}: found a store of {found.kind}, need one of {kind}")
     check_schema(place, found)
     return Store(place, found.kind, token)
+
+
+def open_dataset(url: str | PathLike[str], kind: str | None = None) -> xarray.Dataset:
+    """Open any store of ours as a dataset with named dimensions.
+
+    Arrays are read from the store when they are asked for, and checked as they are read.
+
+    Parameters
+    ----------
+    url
+        A local path or a URL.
+    kind
+        Refuse other kinds than this one.
+    """
+    import xarray  # takes a while, and few processes need it
+
+    dataset: xarray.Dataset = xarray.open_zarr(
+        open_store(url, kind).zarr(), consolidated=False, chunks=None, zarr_format=3
+    )
+    return dataset
 
 
 def is_finished(url: str | PathLike[str]) -> bool:
