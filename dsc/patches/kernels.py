@@ -19,6 +19,7 @@ _TAPS = 6  # samples along an axis that a quintic spline value is made of
 _SCALE = 120.0 * 120.0  # of the products of weights below
 _READ = types.Array(float32, 1, "C", readonly=True)
 _READ_2D = types.Array(float32, 2, "C", readonly=True)
+_COEFFICIENTS = types.Array(float64, 2, "C", readonly=True)
 _OUT = float32[:, ::1]
 _INDEX = int64[::1]
 
@@ -93,18 +94,7 @@ def _weights(t, weight):
     weight[5] = t2 * t2 * t
 
 
-@_compile(
-    types.Array(float64, 2, "C", readonly=True),
-    float64[::1],
-    float64[::1],
-    float64[::1],
-    float64[::1],
-    float64[::1],
-    _INDEX,
-    boolean,
-    boolean,
-    _OUT,
-)
+@_compile(_COEFFICIENTS, *[float64[::1]] * 5, _INDEX, boolean, boolean, _OUT)
 def cut_turned(spline, y, x, turn, dy, dx, row, center, unit, out):
     """Sample disks turned counter-clockwise about their centres (y, x) from spline coefficients.
 

@@ -11,25 +11,20 @@ from dsc.basis import SteerableBasis, disk_mask
 from dsc.store.schema import Variable
 from dsc.store.store import Store
 
-_DIMS = ("pixel", "coord")
 _VARIABLES = (
-    Variable("basis_matrix", _DIMS, "float64", "sampled basis functions"),
+    Variable("basis_matrix", ("pixel", "coord"), "float64", "sampled basis functions"),
     Variable(
-        "basis_dual",
-        _DIMS,
-        "float64",
+        "basis_dual", ("pixel", "coord"), "float64",
         "dual functions: coordinates are inner products with these",
     ),
     Variable(
         "basis_frequency", ("coord",), "int64", "angular frequency of each coordinate", "turns"
     ),
     Variable(
-        "basis_level",
-        ("coord",),
-        "float64",
+        "basis_level", ("coord",), "float64",
         "fraction of the cut-off at which a coordinate comes in",
     ),
-)
+)  # fmt: skip
 
 
 def basis_schema(required: bool) -> tuple[Variable, ...]:

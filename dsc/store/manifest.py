@@ -106,11 +106,6 @@ def own_kind(url: str) -> str | None:
     return kind if kind in kinds() else None
 
 
-def is_finished(url: str) -> bool:
-    """Whether a store of ours is there and was finished."""
-    return read_object(url, MANIFEST) is not None and own_kind(url) is not None
-
-
 def _check_complete(url: str, chunks: dict[str, list[int]], keys: set[str]) -> None:
     missing = [
         key

@@ -18,7 +18,7 @@ from dsc.store import manifest
 from dsc.store.check import check_schema
 from dsc.store.objects import normalize, read_object, sha256, zarr_store
 from dsc.store.schema import check_variable
-from dsc.store.strict import METADATA, StrictStore
+from dsc.store.strict import MANIFEST, METADATA, StrictStore
 from dsc.version import __version__
 
 if TYPE_CHECKING:
@@ -135,15 +135,7 @@ class Store:
 
 
 def open_store(url: str | PathLike[str], kind: str | None = None) -> Store:
-    """Open a finished store.
-
-    Parameters
-    ----------
-    url
-        A local path or a URL.
-    kind
-        Refuse other kinds than this one.
-    """
+    """Open a finished store at a path or URL; other kinds than `kind` are refused."""
     place = normalize(url)
     found, token = manifest.read_manifest(place)
     if kind is not None and found.kind != kind:
@@ -174,7 +166,8 @@ def open_dataset(url: str | PathLike[str], kind: str | None = None) -> xarray.Da
 
 def is_finished(url: str | PathLike[str]) -> bool:
     """Whether a finished store of ours is there."""
-    return manifest.is_finished(normalize(url))
+    place = normalize(url)
+    return read_object(place, MANIFEST) is not None and manifest.own_kind(place) is not None
 
 
 @lru_cache(maxsize=64)
