@@ -131,12 +131,11 @@ def _sorted(found: list[Source]) -> list[Source]:
     """Without repetitions: paths in their order, then URLs, then arrays as they were given."""
     unique: dict[Any, Source] = {}
     for number, item in enumerate(found):
-        if isinstance(item.place, np.ndarray):
-            unique.setdefault((2, (number,)), item)
-        elif isinstance(item.place, Path):
+        if isinstance(item.place, Path):
             unique.setdefault((0, item.place.parts), item)
         else:
-            unique.setdefault((1, (item.place,)), item)
+            is_array = isinstance(item.place, np.ndarray)
+            unique.setdefault((2, number) if is_array else (1, item.place), item)
     return [unique[key] for key in sorted(unique)]
 
 

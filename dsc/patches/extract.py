@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import accumulate
 from os import PathLike
 from typing import Any
 
@@ -69,7 +70,11 @@ def extract_patches(
     DECODED.clear()
     _write_positions(store, pictures, scans, config)
     if basis is not None:
-        _materialize(store, basis, n_patches)
+        for name, array in basis_variables(basis).items():
+            store.write(name, 0, array)
+        chunk = store.chunks("coords")[0]
+        for start in range(0, n_patches, chunk):
+            materialize_span(store, start, min(start + chunk, n_patches))
     return of_store(store.finish())
 
 
@@ -112,12 +117,12 @@ def _subset(pictures: list[Picture], scans: list[Scan], config: PatchConfig) -> 
 
 def _first_windows(scans: list[Scan]) -> list[int]:
     """The number of each picture's first window among those of all: what random choices hang on."""
-    counts = [seen.n_windows for seen in scans]
-    return [int(first) for first in np.concatenate([[0], np.cumsum(counts)[:-1]])]
+    return list(accumulate((seen.n_windows for seen in scans[:-1]), initial=0))
 
 
 def _positions(scans: list[Scan], config: PatchConfig) -> Iterator[Columns]:
     """Where the patches are, `CHUNK` at a time, in the order of their numbers."""
+    angles = np.deg2rad(np.array(config.rotate, np.float64)).astype(np.float32)
     waiting: list[Columns] = []
     n_waiting = 0
     for image, (seen, first) in enumerate(zip(scans, _first_windows(scans), strict=True)):
@@ -125,31 +130,25 @@ def _positions(scans: list[Scan], config: PatchConfig) -> Iterator[Columns]:
             y, x = seen.grid.positions(index)
             columns: Columns = {"image": np.full(len(index), image, np.int32), "y": y, "x": x}
             if config.rotate:
-                columns["turn"] = _turns(config, index + first)
+                bits = uniform_bits(config.seed, "rotate", index + first)
+                columns["turn"] = angles[(bits % np.uint64(len(angles))).astype(np.int64)]
             waiting.append(columns)
             n_waiting += len(index)
             if n_waiting >= CHUNK:
-                joined = _join(waiting)
-                whole = n_waiting - n_waiting % CHUNK
-                for begin in range(0, whole, CHUNK):
-                    yield _slice(joined, begin, begin + CHUNK)
-                waiting, n_waiting = [_slice(joined, whole, n_waiting)], n_waiting - whole
+                *full, last = _chunks(waiting)
+                yield from full
+                waiting, n_waiting = [last], len(last["image"])
     if n_waiting:
-        yield _join(waiting)
+        yield from _chunks(waiting)
 
 
-def _turns(config: PatchConfig, windows: Indices) -> NDArray[np.float32]:
-    angles = np.deg2rad(np.array(config.rotate, np.float64)).astype(np.float32)
-    bits = uniform_bits(config.seed, "rotate", windows)
-    return angles[(bits % np.uint64(len(angles))).astype(np.int64)]
-
-
-def _join(parts: list[Columns]) -> Columns:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _slice(columns: Columns, begin: int, end: int) -> Columns:
-    return {name: column[begin:end] for name, column in columns.items()}
+def _chunks(parts: list[Columns]) -> list[Columns]:
+    """Columns joined, and cut into whole chunks and the rest."""
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return [
+        {name: column[begin : begin + CHUNK] for name, column in joined.items()}
+        for begin in range(0, len(joined["image"]), CHUNK)
+    ]
 
 
 def _create(
@@ -211,11 +210,3 @@ def _write_positions(
 
 def _label_names(pictures: list[Picture]) -> list[str]:
     return sorted({picture.label for picture in pictures if picture.label is not None})
-
-
-def _materialize(store: Store, basis: SteerableBasis, n_patches: int) -> None:
-    for name, array in basis_variables(basis).items():
-        store.write(name, 0, array)
-    chunk = store.chunks("coords")[0]
-    for start in range(0, n_patches, chunk):
-        materialize_span(store, start, min(start + chunk, n_patches))

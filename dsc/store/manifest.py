@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
@@ -48,12 +48,6 @@ def chunk_counts(array: Metadata) -> list[int]:
     """How many chunks an array has along each dimension."""
     shape = array["chunk_grid"]["configuration"]["chunk_shape"]
     return [-(-size // chunk) for size, chunk in zip(array["shape"], shape, strict=True)]
-
-
-def chunk_keys(name: str, counts: list[int]) -> Iterator[str]:
-    """The keys of all chunks of an array."""
-    for index in product(*map(range, counts)):
-        yield "/".join([name, "c", *map(str, index)])
 
 
 def write_manifest(url: str, kind: str, dsc_version: str) -> None:
@@ -110,8 +104,8 @@ def _check_complete(url: str, chunks: dict[str, list[int]], keys: set[str]) -> N
     missing = [
         key
         for name, counts in chunks.items()
-        for key in chunk_keys(name, counts)
-        if key not in keys
+        for index in product(*map(range, counts))
+        if (key := "/".join([name, "c", *map(str, index)])) not in keys
     ]
     if missing:
         n_chunks = sum(map(math.prod, chunks.values()))
