@@ -62,7 +62,7 @@ class Run:
         return (min(fit, self.count) if whole else 1, *self.tile)
 
 
-def make_runs(pictures: list[Picture], scans: list[Scan]) -> list[Run]:
+def _runs(pictures: list[Picture], scans: list[Scan]) -> list[Run]:
     """Group pictures: equal shapes in a row share a stack, Zarr arrays are referred to."""
     runs: list[Run] = []
     n_stacks = 0
@@ -81,8 +81,9 @@ def make_runs(pictures: list[Picture], scans: list[Scan]) -> list[Run]:
     return runs
 
 
-def write_album(store: Store, runs: list[Run], pictures: list[Picture], scans: list[Scan]) -> None:
+def write_album(store: Store, pictures: list[Picture], scans: list[Scan]) -> None:
     """Write the table of the pictures, and those that are not referred to."""
+    runs = _runs(pictures, scans)
     stacks = {
         run.stack.removeprefix("pictures/"): ((run.count, *run.shape), run.chunks)
         for run in runs

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsc.errors import DscError, unknown_choice
 from dsc.store import manifest
-from dsc.store.check import check_schema
 from dsc.store.objects import normalize, read_object, sha256, zarr_store
 from dsc.store.schema import check_variable
 from dsc.store.strict import MANIFEST, METADATA, StrictStore
@@ -140,7 +139,7 @@ def open_store(url: str | PathLike[str], kind: str | None = None) -> Store:
     found, token = manifest.read_manifest(place)
     if kind is not None and found.kind != kind:
         raise DscError(f"{place}: found a store of {found.kind}, need one of {kind}")
-    check_schema(place, found)
+    manifest.check_schema(place, found)
     return Store(place, found.kind, token)
 
 
