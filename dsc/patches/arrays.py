@@ -145,14 +145,32 @@ class ArrayPatches(PatchReader):
         for begin, end in pairwise(bounds[first : last + 1]):
             piece = CACHE.get((self._token, begin))
             if piece is None:
-                piece = CACHE.put((self._token, begin), _load(self.array, begin, end))
+                lazy = self.array[begin:end]
+                is_dask = hasattr(lazy, "compute")
+                values = lazy.compute(scheduler="synchronous") if is_dask else lazy
+                piece = CACHE.put((self._token, begin), np.asarray(values))
             parts.append(piece[max(start - begin, 0) : stop - begin])
         return np.concatenate(parts)
 
     @cached_property
     def _bounds(self) -> list[int]:
-        """Where the pieces of a lazy array begin, and where the last one ends."""
-        return _piece_bounds(self.array)
+        """Where the pieces of a lazy array begin, and where the last one ends.
+
+        A piece is a whole chunk, or several if they are small.
+        """
+        array, n_rows = self.array, int(self.array.shape[0])
+        row_bytes = int(np.prod(array.shape[1:])) * np.dtype(array.dtype).itemsize
+        most = max(1, PIECE_BYTES // row_bytes)
+        chunks = getattr(array, "chunks", None) or getattr(array, "encoding", {}).get("chunks")
+        first = chunks[0] if chunks else 1
+        if not isinstance(first, tuple):
+            return [*range(0, n_rows, first * max(1, most // first)), n_rows]
+        bounds, end = [0], 0
+        for size in first:
+            if end > bounds[-1] and end + size - bounds[-1] > most:
+                bounds.append(end)
+            end += int(size)
+        return [*bounds, n_rows]
 
 
 def _check_array(array: Any) -> None:
@@ -179,30 +197,6 @@ def _part_of(array: Any, start: int, stop: int) -> Any:
         return rows
     rebuild, arguments = rows.__dask_postpersist__()  # without the tasks of the other rows
     return rebuild(rows.__dask_optimize__(graph, rows.__dask_keys__()), *arguments)
-
-
-def _piece_bounds(array: Any) -> list[int]:
-    """Whole chunks of a lazy array, several if they are small."""
-    n_rows = int(array.shape[0])
-    row_bytes = int(np.prod(array.shape[1:])) * np.dtype(array.dtype).itemsize
-    most = max(1, PIECE_BYTES // row_bytes)
-    chunks = getattr(array, "chunks", None) or getattr(array, "encoding", {}).get("chunks")
-    first = chunks[0] if chunks else 1
-    if not isinstance(first, tuple):
-        return [*range(0, n_rows, first * max(1, most // first)), n_rows]
-    bounds, end = [0], 0
-    for size in first:
-        if end > bounds[-1] and end + size - bounds[-1] > most:
-            bounds.append(end)
-        end += int(size)
-    return [*bounds, n_rows]
-
-
-def _load(array: Any, start: int, stop: int) -> NDArray[Any]:
-    piece = array[start:stop]
-    if hasattr(piece, "compute"):
-        piece = piece.compute(scheduler="synchronous")
-    return np.asarray(piece)
 
 
 def as_source(patches: Any) -> PatchSource:

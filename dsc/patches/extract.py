@@ -55,9 +55,7 @@ class _Choice:
 
 
 def extract_patches(
-    inputs: Inputs,
-    out: str | PathLike[str],
-    config: PatchConfig | None = None,
+    inputs: Inputs, out: str | PathLike[str], config: PatchConfig | None = None
 ) -> StoredPatches:
     """Take patches from pictures and write a patch set.
 

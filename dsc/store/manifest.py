@@ -62,7 +62,19 @@ def write_manifest(url: str, kind: str, dsc_version: str) -> None:
         node = json.loads(text)
         if node["node_type"] == "array":
             chunks[key.removesuffix(f"/{METADATA}")] = chunk_counts(node)
-    _check_complete(url, chunks, keys)
+    missing = [
+        key
+        for name, counts in chunks.items()
+        for index in product(*map(range, counts))
+        if (key := "/".join([name, "c", *map(str, index)])) not in keys
+    ]
+    if missing:
+        n_chunks = sum(map(math.prod, chunks.values()))
+        listed = ", ".join(missing[:SHOWN]) + (", …" if len(missing) > SHOWN else "")
+        raise DscError(
+            f"{url}: cannot be finished, {len(missing)} of {n_chunks} chunks are not written "
+            f"({listed}): write these, then finish again"
+        )
     content = asdict(Manifest(kind, FORMAT, dsc_version, metadata, chunks))
     content["sha256"] = _own_hash(content)
     write_object(url, MANIFEST, json.dumps(content, indent=1).encode())
@@ -134,22 +146,6 @@ def own_kind(url: str) -> str | None:
     except (ValueError, AttributeError):
         return None
     return kind if kind in kinds() else None
-
-
-def _check_complete(url: str, chunks: dict[str, list[int]], keys: set[str]) -> None:
-    missing = [
-        key
-        for name, counts in chunks.items()
-        for index in product(*map(range, counts))
-        if (key := "/".join([name, "c", *map(str, index)])) not in keys
-    ]
-    if missing:
-        n_chunks = sum(map(math.prod, chunks.values()))
-        listed = ", ".join(missing[:SHOWN]) + (", …" if len(missing) > SHOWN else "")
-        raise DscError(
-            f"{url}: cannot be finished, {len(missing)} of {n_chunks} chunks are not written "
-            f"({listed}): write these, then finish again"
-        )
 
 
 def _own_hash(content: dict[str, Any]) -> str:

@@ -111,7 +111,11 @@ class Store:
         array = _array(self, variable)
         first = start if isinstance(start, tuple) else (start,)
         first += (0,) * (array.ndim - len(first))
-        found = _castable(variable, np.asarray(values), array.dtype)
+        found = np.asarray(values)
+        rule = "same_kind" if found.dtype.kind == "f" else "safe"  # floats may be rounded
+        if not np.can_cast(found.dtype, array.dtype, rule):  # type: ignore[arg-type]
+            raise DscError(f"{variable}: found values of type {found.dtype}, need {array.dtype}")
+        found = found.astype(array.dtype, copy=False)
         _check_place(f"{self.url}: {variable}", first, found.shape, array.shape, array.chunks)
         if found.size:
             try:
@@ -201,14 +205,6 @@ def _array(store: Store, variable: str) -> zarr.Array[Any]:
     except FileNotFoundError as error:
         raise DscError(f"{store.url}: has no array {variable!r}") from error
     return array.with_config({"write_empty_chunks": True})
-
-
-def _castable(name: str, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """`values` as `dtype`, where no whole number can change (floats may be rounded)."""
-    rule = "same_kind" if values.dtype.kind == "f" else "safe"
-    if not np.can_cast(values.dtype, dtype, rule):  # type: ignore[arg-type]
-        raise DscError(f"{name}: found values of type {values.dtype}, need {dtype}")
-    return np.asarray(values, dtype)
 
 
 def _check_place(
