@@ -22,9 +22,11 @@ _local = threading.local()
 
 
 class PatchSource(Protocol):
-    """Patches with numbers from 0 on.
+    """Patches with numbers from 0 on: what learning and coding ask for, and all they know.
 
-    A patch has the same bits whichever span it is read with, and in whichever part.
+    `StoredPatches` and `ArrayPatches` are such sources, and so is anything else with these methods;
+    `as_source` takes them all. A patch has the same bits whichever span it is read with, and in
+    whichever part.
     """
 
     @property
