@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dsc.errors import DscError, unknown_choice
+from dsc.errors import DscError, count_problem, unknown_choice
 
 
 def option(default: Any, help: str, choices: Iterable[str] = ()) -> Any:  # noqa: A002
@@ -38,13 +38,8 @@ class Options:
 
     def _count_problems(self, least: dict[str, int]) -> list[str]:
         """What is wrong with options that are whole numbers of at least so much."""
-        return [
-            f"{name}: found {value!r}, need a whole number ≥ {low}"
-            for name, low in least.items()
-            if isinstance(value := getattr(self, name), bool)
-            or not isinstance(value, int)
-            or value < low
-        ]
+        problems = (count_problem(name, getattr(self, name), low) for name, low in least.items())
+        return [problem for problem in problems if problem]
 
     def _choice_problems(self) -> list[str]:
         """What is wrong with options that are one of several words."""

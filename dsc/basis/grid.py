@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.errors import DscError
+from dsc.errors import DscError, count_problem
 
 MIN_DIAMETER, MAX_DIAMETER = 3, 255
 
 
 def check_diameter(diameter: int) -> int:
     """Return `diameter` as an int, or say why it is none."""
-    if isinstance(diameter, bool) or not isinstance(diameter, int | np.integer):
-        raise DscError(f"diameter: found {diameter!r}, need a whole number of pixels")
-    if not MIN_DIAMETER <= diameter <= MAX_DIAMETER:
-        raise DscError(f"diameter: found {diameter}, need {MIN_DIAMETER} to {MAX_DIAMETER} pixels")
+    if problem := count_problem("diameter", diameter, MIN_DIAMETER, MAX_DIAMETER):
+        raise DscError(problem)
     return int(diameter)
 
 

@@ -1,5 +1,6 @@
 """Learned dictionaries: how they are made, kept and used."""
 
+from dsc.dictionary import schema as _schema  # noqa: F401 (registers what is stored)
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.encode import Coded
 from dsc.dictionary.events import End, Iteration, Start

@@ -14,23 +14,7 @@ import numpy as np
 
 from dsc.basis import SteerableBasis, disk_mask
 from dsc.dictionary.loop import Problem, State
-from dsc.store import Variable, create, open_store
-
-CHECKPOINT = (
-    Variable("atoms", ("value",), "float32", "atoms of all dictionaries, one after the other"),
-    Variable("count", ("atom",), "int64", "uses of each atom in the last pass"),
-    Variable("history", ("entry",), "float64", "mean squared error per pixel of each pass"),
-    Variable("n_atoms", ("problem",), "int64", "atoms of each dictionary"),
-    Variable("n_entries", ("problem",), "int64", "passes of each dictionary"),
-    Variable("iteration", ("problem",), "int64", "updates done"),
-    Variable("rest", ("problem",), "float64", "energy of all patches outside the span"),
-    Variable("finished", ("problem",), "bool", "whether the final pass has been made"),
-    Variable("basis", ("problem",), "int64", "which of the bases a dictionary has"),
-    Variable("basis_matrix", ("basis_value",), "float64", "sampled basis functions of all bases"),
-    Variable("basis_dual", ("basis_value",), "float64", "dual functions of all bases"),
-    Variable("basis_frequency", ("coord",), "int64", "angular frequency of each coordinate"),
-    Variable("basis_level", ("coord",), "float64", "fraction of the cut-off of each coordinate"),
-)
+from dsc.store import create, open_store, schema_of
 
 
 def save_checkpoint(path: Path, problems: Sequence[Problem], states: Sequence[State]) -> None:
@@ -51,7 +35,7 @@ def save_checkpoint(path: Path, problems: Sequence[Problem], states: Sequence[St
         "basis_frequency": np.concatenate([basis.frequency for basis in bases]),
         "basis_level": np.concatenate([basis.level for basis in bases]),
     }
-    sizes = {variable.dims[0]: len(arrays[variable.name]) for variable in CHECKPOINT}
+    sizes = {one.dims[0]: len(arrays[one.name]) for one in schema_of("checkpoint").values()}
     about = [
         {"name": basis.name, "diameter": basis.diameter, "n_coords": basis.n_coords}
         for basis in bases
@@ -65,7 +49,7 @@ def save_checkpoint(path: Path, problems: Sequence[Problem], states: Sequence[St
 def load_checkpoint(path: Path) -> tuple[list[State], list[SteerableBasis]]:
     """The state and the basis of every problem."""
     store = open_store(path, "checkpoint")
-    arrays = {variable.name: store.read(variable.name) for variable in CHECKPOINT}
+    arrays = {name: store.read(name) for name in schema_of("checkpoint")}
     bases = _read_bases(store.attributes["bases"], arrays)
     chosen = [bases[int(index)] for index in arrays["basis"]]
     n_values = arrays["n_atoms"] * [basis.n_coords for basis in chosen]

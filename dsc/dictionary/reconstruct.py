@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from dsc.dictionary import kernels
 from dsc.errors import DscError
+from dsc.patches import cut_grid
 from dsc.pursuit import Coder
 
 BAND = 64  # rows of patches coded by one task
@@ -46,12 +46,11 @@ def reconstruct_band(
     basis = coder.basis
     side = basis.diameter
     total, cover = np.zeros(band.shape), np.zeros(band.shape)
-    windows = sliding_window_view(band, (side, side))[::stride, ::stride]
     dy, dx = np.nonzero(basis.mask)
-    for i, row in enumerate(windows):
-        pixels = np.ascontiguousarray(row[:, basis.mask])
+    for y in range(0, len(band) - side + 1, stride):
+        pixels = cut_grid(band[y : y + side], side, stride)
         means = pixels.mean(axis=1, keepdims=True) if step.center else np.float32(0)
         codes = coder.encode(basis.project(pixels - means))
         coded = basis.reconstruct(coder.decode(codes)) + means
-        kernels.add_disks(coded, i * stride, stride, dy, dx, total, cover)
+        kernels.add_disks(coded, y, stride, dy, dx, total, cover)
     return total, cover

@@ -5,7 +5,8 @@ from dsc.images.convert import to_grey
 from dsc.images.formats import NUMPY, SUFFIXES, probe_array, take_plane
 from dsc.images.image import Inputs, Picture, open_pictures, picture_problem, scan_inputs
 from dsc.images.inputs import is_zarr
-from dsc.images.tiles import Region, read_region, tiles_of
+from dsc.images.planes import Plane
+from dsc.images.tiles import Tile, tiles_of
 from dsc.images.write import check_new_file, write_picture
 
 __all__ = [
@@ -16,13 +17,13 @@ __all__ = [
     "SUFFIXES",
     "Inputs",
     "Picture",
-    "Region",
+    "Plane",
+    "Tile",
     "check_new_file",
     "is_zarr",
     "open_pictures",
     "picture_problem",
     "probe_array",
-    "read_region",
     "scan_inputs",
     "take_plane",
     "tiles_of",

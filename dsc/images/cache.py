@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from threading import Lock
 from typing import Any
 
@@ -15,44 +15,39 @@ PER_THREAD = 8 * 2**20  # two rows of tiles, and positions; more helps very wide
 CACHE_BYTES = int(os.environ.get("DSC_CACHE_BYTES", PER_THREAD * min(max(CPU_COUNT, 2), 16)))
 DECODED_BYTES = 128 * 2**20
 
-Arrays = tuple[NDArray[Any], ...]
-
 
 class ByteCache:
-    """Least recently used arrays go first. One value may be larger than the limit, alone."""
+    """Least recently used arrays go first. One array may be larger than the limit, alone."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._size = 0
-        self._values: OrderedDict[Hashable, Arrays] = OrderedDict()
+        self._values: OrderedDict[Hashable, NDArray[Any]] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, key: Hashable, make: Callable[[], Arrays]) -> Arrays:
-        """The arrays of `key`, made if they are not there. They must not be written to."""
+    def get(self, key: Hashable) -> NDArray[Any] | None:
+        """The array of `key`, None if it is not there. It must not be written to."""
         with self._lock:
-            if key in self._values:
+            value = self._values.get(key)
+            if value is not None:
                 self._values.move_to_end(key)
-                return self._values[key]
-        value = make()  # two threads may both make it, and get the same
-        size = _n_bytes(value)
-        with self._lock:
-            if key in self._values:
-                return self._values[key]
-            while self._values and self._size + size > self._limit:
-                self._size -= _n_bytes(self._values.popitem(last=False)[1])
-            self._values[key] = value
-            self._size += size
         return value
+
+    def put(self, key: Hashable, value: NDArray[Any]) -> NDArray[Any]:
+        """Keep an array and return it; of two threads that made the same, the first one's stays."""
+        with self._lock:
+            if key not in self._values:
+                while self._values and self._size + value.nbytes > self._limit:
+                    self._size -= self._values.popitem(last=False)[1].nbytes
+                self._values[key] = value
+                self._size += value.nbytes
+            return self._values[key]
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._values.clear()
             self._size = 0
-
-
-def _n_bytes(value: Arrays) -> int:
-    return sum(array.nbytes for array in value)
 
 
 CACHE = ByteCache(CACHE_BYTES)  # for reading patches

@@ -13,23 +13,19 @@ REC_601 = (0.299, 0.587, 0.114)
 _LARGEST = {"bool": 1, "uint8": 255, "uint16": 65535}
 
 
-def check_pixels(dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
-    """Refuse what cannot be turned into grey values."""
-    if dtype.kind != "f" and dtype.name not in _LARGEST:
-        raise DscError(
-            f"found pixels of type {dtype}, need bool, uint8, uint16 or floats: convert it"
-        )
-    if len(shape) not in (2, 3) or (len(shape) == 3 and not 1 <= shape[2] <= 4):
-        raise DscError(f"found shape {shape}, need (y, x), or (y, x, color) with 1 to 4 channels")
-
-
 def to_grey(pixels: NDArray[Any]) -> NDArray[np.float32]:
     """Grey values of (y, x) or (y, x, channel) pixels.
 
     Whole numbers are divided by the largest one of their type; floats stay as they are. Color is
     weighted as in Rec. 601, and alpha is dropped.
     """
-    check_pixels(pixels.dtype, pixels.shape)
+    dtype, shape = pixels.dtype, pixels.shape
+    if dtype.kind != "f" and dtype.name not in _LARGEST:
+        raise DscError(
+            f"found pixels of type {dtype}, need bool, uint8, uint16 or floats: convert it"
+        )
+    if len(shape) not in (2, 3) or (len(shape) == 3 and not 1 <= shape[2] <= 4):
+        raise DscError(f"found shape {shape}, need (y, x), or (y, x, color) with 1 to 4 channels")
     largest = _LARGEST.get(pixels.dtype.name)
     if pixels.ndim == 3:
         pixels = _luma(pixels) if pixels.shape[2] > 2 else pixels[:, :, 0]

@@ -6,15 +6,16 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tifffile
 from numpy.typing import NDArray
-from PIL import Image
 
 from dsc.errors import DscError
-from dsc.store.foreign import COLORS
+from dsc.images.planes import COLORS
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 TIFF = (".tif", ".tiff")
 NUMPY = (".npy",)
@@ -28,13 +29,11 @@ def probe(path: Path) -> list[tuple[int, tuple[int, int]]]:
     """(page, (y, x)) of every picture in a file, from its header."""
     suffix = path.suffix.lower()
     if suffix in NUMPY:
-        return probe_array(_load(path))
+        return probe_array(np.load(path, mmap_mode="r", allow_pickle=False))
     if suffix in TIFF:
-        with tifffile.TiffFile(path) as file:
-            return [
-                (number, (int(page.imagelength), int(page.imagewidth)))
-                for number, page in enumerate(_full_pages(file))
-            ]
+        with _full_pages(path) as pages:
+            shapes = [(int(page.imagelength), int(page.imagewidth)) for page in pages]
+            return list(enumerate(shapes))
     with _pillow(path) as image:
         shape = (image.height, image.width)
         return [(page, shape) for page in range(getattr(image, "n_frames", 1))]
@@ -44,7 +43,7 @@ def decode(path: Path, page: int) -> NDArray[Any]:
     """The pixels of one picture of a file: (y, x) or (y, x, channel), in their own type."""
     suffix = path.suffix.lower()
     if suffix in NUMPY:
-        return take_plane(_load(path), page)
+        return take_plane(np.load(path, mmap_mode="r", allow_pickle=False), page)
     if suffix in TIFF:
         return _decode_tiff(path, page)
     return _decode_pillow(path, page)
@@ -65,13 +64,10 @@ def take_plane(array: NDArray[Any], page: int) -> NDArray[Any]:
     return array[page] if stacked else array
 
 
-def _load(path: Path) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array
-
-
 @contextmanager
-def _pillow(path: Path) -> Iterator[Image.Image]:
+def _pillow(path: Path) -> Iterator[Image]:
+    from PIL import Image
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # large is what we expect
         with Image.open(path) as image:
@@ -90,15 +86,19 @@ def _decode_pillow(path: Path, page: int) -> NDArray[Any]:
         return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
 
 
-def _full_pages(file: tifffile.TiffFile) -> list[Any]:
-    """The pages of a file, without reduced copies of others."""
-    pages: list[Any] = list(file.pages)
-    return [page for page in pages if not page.keyframe.is_reduced]
+@contextmanager
+def _full_pages(path: Path) -> Iterator[list[Any]]:
+    """The pages of a TIFF file, without reduced copies of others."""
+    import tifffile
+
+    with tifffile.TiffFile(path) as file:
+        pages: list[Any] = list(file.pages)
+        yield [page for page in pages if not page.keyframe.is_reduced]
 
 
 def _decode_tiff(path: Path, page: int) -> NDArray[Any]:
-    with tifffile.TiffFile(path) as file:
-        found = _full_pages(file)[page]
+    with _full_pages(path) as pages:
+        found = pages[page]
         try:
             if found.photometric.name in _PLAIN:
                 return _plain_tiff(found)

@@ -16,9 +16,9 @@ from dsc.errors import DscError, raise_listed
 from dsc.images.cache import CACHE, DECODED
 from dsc.images.convert import to_grey
 from dsc.images.formats import NUMPY, decode, probe, probe_array, take_plane
-from dsc.images.inputs import Found, Input, find, is_zarr, names_of
-from dsc.images.tiles import read_region, tile_shape
-from dsc.store.foreign import Plane, open_planes
+from dsc.images.inputs import Input, Source, find, is_zarr, names_of
+from dsc.images.planes import Plane, open_planes
+from dsc.images.tiles import tile_shape, tiles_of
 
 Floats = NDArray[np.float32]
 
@@ -65,8 +65,16 @@ class Picture:
             )
         if not isinstance(self.source, Plane):
             return to_grey(self._pixels()[y0:y1, x0:x1])
-        region = read_region(self.shape, self.tile, self._tile, slice(y0, y1), slice(x0, x1))
-        return np.ascontiguousarray(region.pixels[:, x0 - region.x : x1 - region.x])
+        y, x = slice(y0, y1), slice(x0, x1)
+        pixels = np.empty((y1 - y0, x1 - x0), np.float32)
+        for tile in tiles_of(self.shape, self.tile, y, x):
+            key = (self.token, tile.number)
+            grey = CACHE.get(key)
+            if grey is None:
+                grey = CACHE.put(key, to_grey(self.source.read(tile.y, tile.x)))
+            here, there = tile.shared(y, x)
+            pixels[here] = grey[there]
+        return pixels
 
     def whole(self) -> Floats:
         """All grey values: (y, x)."""
@@ -82,15 +90,8 @@ class Picture:
             return decode(path, page)
         status = path.stat()
         key = ("file", str(path), page, status.st_mtime_ns, status.st_size)
-        return DECODED.get(key, lambda: (decode(path, page),))[0]
-
-    def _tile(self, i: int, j: int) -> Floats:
-        """A tile of a Zarr plane."""
-        plane = self.source
-        assert isinstance(plane, Plane)
-        y, x = i * self.tile[0], j * self.tile[1]
-        y1, x1 = min(y + self.tile[0], self.shape[0]), min(x + self.tile[1], self.shape[1])
-        return CACHE.get((self.token, i, j), lambda: (to_grey(plane.read(y, y1, x, x1)),))[0]
+        pixels = DECODED.get(key)
+        return DECODED.put(key, decode(path, page)) if pixels is None else pixels
 
 
 Inputs = Input | Iterable[Input] | list[Picture]
@@ -128,22 +129,19 @@ def scan_inputs(inputs: Inputs) -> tuple[list[Picture], list[str]]:
         try:
             pictures += _pictures(item, name)
         except Exception as error:  # whatever a decoder raises is the file's fault
-            problems.append(_problem(name, error))
+            problems.append(picture_problem(name, error))
     return pictures, problems
 
 
-def picture_problem(picture: Picture, error: Exception) -> str:
-    """What is wrong with a picture, in one line."""
-    return _problem(picture.name, error)
-
-
-def _problem(name: str, error: Exception) -> str:
+def picture_problem(picture: Picture | str, error: Exception) -> str:
+    """What is wrong with a picture, in one line that names it."""
+    name = picture if isinstance(picture, str) else picture.name
     text = " ".join(str(error).split()) or type(error).__name__
     return text if text.startswith(name) else f"{name}: {text}"
 
 
-def _pictures(item: Found, name: str) -> Iterator[Picture]:
-    source = item.source
+def _pictures(item: Source, name: str) -> Iterator[Picture]:
+    source = item.place
     if isinstance(source, np.ndarray):
         entries: list[tuple[Any, tuple[int, int]]] = [
             (take_plane(source, page), shape) for page, shape in probe_array(source)

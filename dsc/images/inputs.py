@@ -20,12 +20,12 @@ Input = str | os.PathLike[str] | NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Source:
     """A file, a Zarr or an array that holds pictures.
 
     Attributes
     ----------
-    source
+    place
         Path of a file, URL or path of a Zarr, or an array.
     label
         Its class, if it comes from a folder of one.
@@ -33,12 +33,12 @@ class Found:
         The folder it was found in, if that was given and not the file.
     """
 
-    source: Path | str | NDArray[Any]
+    place: Path | str | NDArray[Any]
     label: str | None = None
     folder: Path | None = None
 
 
-def find(inputs: Input | Iterable[Input]) -> tuple[list[Found], list[str]]:
+def find(inputs: Input | Iterable[Input]) -> tuple[list[Source], list[str]]:
     """Everything that holds pictures, sorted by path, and what is wrong with the inputs.
 
     A folder stands for the pictures in it. If it has none but its subfolders have, each of them is
@@ -47,13 +47,13 @@ def find(inputs: Input | Iterable[Input]) -> tuple[list[Found], list[str]]:
     """
     single = isinstance(inputs, str | os.PathLike | np.ndarray)
     given = [inputs] if single else list(inputs)  # type: ignore[arg-type]
-    found: list[Found] = []
+    found: list[Source] = []
     problems: list[str] = []
     for item in given:
         if isinstance(item, np.ndarray):
-            found.append(Found(item))
+            found.append(Source(item))
         elif "://" in (text := str(item)):
-            found.append(Found(text))
+            found.append(Source(text))
         else:
             found += _expand(Path(text).expanduser(), problems)
     if not found and not problems:
@@ -61,18 +61,18 @@ def find(inputs: Input | Iterable[Input]) -> tuple[list[Found], list[str]]:
     return _with_classes(_sorted(found)), problems
 
 
-def names_of(found: list[Found]) -> list[str]:
+def names_of(found: list[Source]) -> list[str]:
     """A short unique name for each: its path below the folder that all are in."""
-    paths = [item.source for item in found if isinstance(item.source, Path)]
+    paths = [item.place for item in found if isinstance(item.place, Path)]
     parent = os.path.commonpath([path.parent for path in paths]) if paths else ""
     names = []
     for number, item in enumerate(found):
-        if isinstance(item.source, np.ndarray):
+        if isinstance(item.place, np.ndarray):
             names.append(f"array {number}")
-        elif isinstance(item.source, Path):
-            names.append(item.source.relative_to(parent).as_posix())
+        elif isinstance(item.place, Path):
+            names.append(item.place.relative_to(parent).as_posix())
         else:
-            names.append(item.source)
+            names.append(item.place)
     return names
 
 
@@ -81,10 +81,10 @@ def is_zarr(path: Path) -> bool:
     return path.is_dir() and any((path / name).exists() for name in _ZARR_FILES)
 
 
-def _expand(path: Path, problems: list[str]) -> Iterator[Found]:
+def _expand(path: Path, problems: list[str]) -> Iterator[Source]:
     if is_zarr(path) or path.is_file():
         if is_zarr(path) or path.suffix.lower() in SUFFIXES:
-            yield Found(path.absolute())
+            yield Source(path.absolute())
         else:
             problems.append(f"{path}: unknown type of file, need one of {', '.join(SUFFIXES)}")
     elif path.is_dir():
@@ -99,9 +99,11 @@ def _expand(path: Path, problems: list[str]) -> Iterator[Found]:
         problems.append(f"{path}: does not exist")
 
 
-def _expand_folder(folder: Path, problems: list[str]) -> Iterator[Found]:
+def _expand_folder(folder: Path, problems: list[str]) -> Iterator[Source]:
     direct = _pictures_in(folder)
-    subfolders = [p for p in folder.iterdir() if p.is_dir() and not is_zarr(p) and _visible(p)]
+    subfolders = [
+        p for p in folder.iterdir() if p.is_dir() and not (is_zarr(p) or p.name[0] == ".")
+    ]
     classes = {sub.name: inside for sub in sorted(subfolders) if (inside := _pictures_in(sub))}
     if direct and classes:
         problems.append(
@@ -109,9 +111,9 @@ def _expand_folder(folder: Path, problems: list[str]) -> Iterator[Found]:
             f"for example '{folder}/*{direct[0].suffix}'"
         )
     elif direct:
-        yield from (Found(path, None, folder) for path in direct)
+        yield from (Source(path, None, folder) for path in direct)
     elif classes:
-        yield from (Found(path, name) for name, inside in classes.items() for path in inside)
+        yield from (Source(path, name) for name, inside in classes.items() for path in inside)
     else:
         problems.append(f"{folder}: found no pictures in it, nor in folders directly below it")
 
@@ -120,29 +122,24 @@ def _pictures_in(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.iterdir()
-        if _visible(path)
+        if not path.name.startswith(".")
         and (is_zarr(path) or (path.is_file() and path.suffix.lower() in SUFFIXES))
     )
 
 
-def _visible(path: Path) -> bool:
-    return not path.name.startswith(".")
-
-
-def _sorted(found: list[Found]) -> list[Found]:
+def _sorted(found: list[Source]) -> list[Source]:
     """Without repetitions: paths in their order, then URLs, then arrays as they were given."""
-    unique: dict[Any, Found] = {}
+    unique: dict[Any, Source] = {}
     for number, item in enumerate(found):
-        if isinstance(item.source, np.ndarray):
-            unique.setdefault((2, (number,)), item)
-        elif isinstance(item.source, Path):
-            unique.setdefault((0, item.source.parts), item)
+        if isinstance(item.place, Path):
+            unique.setdefault((0, item.place.parts), item)
         else:
-            unique.setdefault((1, (item.source,)), item)
+            is_array = isinstance(item.place, np.ndarray)
+            unique.setdefault((2, number) if is_array else (1, item.place), item)
     return [unique[key] for key in sorted(unique)]
 
 
-def _with_classes(found: list[Found]) -> list[Found]:
+def _with_classes(found: list[Source]) -> list[Source]:
     folders = {item.folder for item in found if item.folder is not None}
     if len(folders) > 1:
         found = [

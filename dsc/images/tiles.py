@@ -1,26 +1,40 @@
-"""Pictures in tiles: a region is put together from the tiles that it touches."""
+"""Pictures in tiles: which tiles there are, and what a window shares with each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 TILE = (256, 1024)  # wide, since patches are numbered along rows
 BAND = 2**20  # pixels in a row of tiles, about: two of them should fit into the cache
 
-Floats = NDArray[np.float32]
-Fetch = Callable[[int, int], Floats]  # tile row, tile column → its pixels
 
+class Tile(NamedTuple):
+    """One tile of a picture.
 
-class Region(NamedTuple):
-    """A window of a picture, C-contiguous, and the place of its first pixel."""
+    Attributes
+    ----------
+    number
+        Its place in the order row by row.
+    y, x
+        Its rows and columns.
+    """
 
-    pixels: Floats
-    y: int
-    x: int
+    number: int
+    y: slice
+    x: slice
+
+    def shared(self, y: slice, x: slice) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
+        """Where what it shares with a window is in the window, and where in the tile."""
+        top, bottom = max(self.y.start, y.start), min(self.y.stop, y.stop)
+        first, last = max(self.x.start, x.start), min(self.x.stop, x.stop)
+        return (
+            (slice(top - y.start, bottom - y.start), slice(first - x.start, last - x.start)),
+            (
+                slice(top - self.y.start, bottom - self.y.start),
+                slice(first - self.x.start, last - self.x.start),
+            ),
+        )
 
 
 def tile_shape(shape: tuple[int, int], chunks: tuple[int, int] = (1, 1)) -> tuple[int, int]:
@@ -37,41 +51,13 @@ def tile_shape(shape: tuple[int, int], chunks: tuple[int, int] = (1, 1)) -> tupl
 
 
 def tiles_of(
-    shape: tuple[int, int], tile: tuple[int, int]
-) -> Iterator[tuple[int, int, tuple[slice, slice]]]:
-    """(tile row, tile column, its rows and columns) of every tile, row by row."""
-    for i in range(-(-shape[0] // tile[0])):
-        for j in range(-(-shape[1] // tile[1])):
-            yield i, j, _extent(shape, tile, i, j)
-
-
-def read_region(
-    shape: tuple[int, int], tile: tuple[int, int], fetch: Fetch, y: slice, x: slice
-) -> Region:
-    """Rows `y` and columns `x` of a picture; more columns if that saves a copy."""
-    i0, i1 = y.start // tile[0], (y.stop - 1) // tile[0]
-    j0, j1 = x.start // tile[1], (x.stop - 1) // tile[1]
-    if i0 == i1 and j0 == j1:
-        inside = fetch(i0, j0)[y.start - i0 * tile[0] : y.stop - i0 * tile[0]]
-        return Region(np.ascontiguousarray(inside), y.start, j0 * tile[1])
-    pixels = np.empty((y.stop - y.start, x.stop - x.start), np.float32)
-    for i in range(i0, i1 + 1):
-        for j in range(j0, j1 + 1):
-            rows, columns = _extent(shape, tile, i, j)
-            (ty, sy), (tx, sx) = _overlap(rows, y), _overlap(columns, x)
-            pixels[ty, tx] = fetch(i, j)[sy, sx]
-    return Region(pixels, y.start, x.start)
-
-
-def _extent(shape: tuple[int, int], tile: tuple[int, int], i: int, j: int) -> tuple[slice, slice]:
-    y, x = i * tile[0], j * tile[1]
-    return slice(y, min(y + tile[0], shape[0])), slice(x, min(x + tile[1], shape[1]))
-
-
-def _overlap(tile: slice, wanted: slice) -> tuple[slice, slice]:
-    """Where the shared part is in what is wanted, and in the tile."""
-    start, stop = max(tile.start, wanted.start), min(tile.stop, wanted.stop)
-    return (
-        slice(start - wanted.start, stop - wanted.start),
-        slice(start - tile.start, stop - tile.start),
-    )
+    shape: tuple[int, int], size: tuple[int, int], y: slice | None = None, x: slice | None = None
+) -> Iterator[Tile]:
+    """The tiles of this size, row by row, that a window touches; without one, all."""
+    y, x = y or slice(0, shape[0]), x or slice(0, shape[1])
+    n_columns = -(-shape[1] // size[1])
+    for i in range(y.start // size[0], -(-y.stop // size[0])):
+        for j in range(x.start // size[1], -(-x.stop // size[1])):
+            rows = slice(i * size[0], min((i + 1) * size[0], shape[0]))
+            columns = slice(j * size[1], min((j + 1) * size[1], shape[1]))
+            yield Tile(i * n_columns + j, rows, columns)

@@ -1,14 +1,14 @@
 """From pictures to patches, and one way to read patches wherever they are."""
 
 from dsc.images import CACHE_BYTES, Picture, open_pictures
-from dsc.patches.arrays import ArrayPatches
+from dsc.patches import schema as _schema  # noqa: F401 (registers what is stored)
+from dsc.patches.arrays import ArrayPatches, as_source
 from dsc.patches.config import PatchConfig
+from dsc.patches.cut import cut_grid
 from dsc.patches.extract import extract_patches
-from dsc.patches.materialize import materialize_span
-from dsc.patches.patchset import as_source
 from dsc.patches.scan import Grid
 from dsc.patches.source import PatchSource
-from dsc.patches.stored import StoredPatches, open_patches
+from dsc.patches.stored import StoredPatches, materialize_span, open_patches
 
 __all__ = [
     "CACHE_BYTES",
@@ -19,6 +19,7 @@ __all__ = [
     "Picture",
     "StoredPatches",
     "as_source",
+    "cut_grid",
     "extract_patches",
     "materialize_span",
     "open_patches",

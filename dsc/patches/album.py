@@ -5,23 +5,27 @@ from __future__ import annotations
 import bisect
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.images.cache import CACHE
-from dsc.images.convert import to_grey
-from dsc.images.image import Picture
-from dsc.images.tiles import Region, read_region, tiles_of
+from dsc.images import CACHE, Picture, Plane, Tile, tiles_of, to_grey
 from dsc.patches.scan import Scan, digest
-from dsc.store import Store, add_pictures
-from dsc.store.foreign import Plane
+from dsc.store import Store, add_group
 
 CHUNK_PIXELS = 2**18  # in a chunk of a stack of small pictures
 
 Floats = NDArray[np.float32]
+
+
+class Region(NamedTuple):
+    """A window of a picture, C-contiguous, and the place of its first pixel."""
+
+    pixels: Floats
+    y: int
+    x: int
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Run:
         return (min(fit, self.count) if whole else 1, *self.tile)
 
 
-def make_runs(pictures: list[Picture], scans: list[Scan]) -> list[Run]:
+def _runs(pictures: list[Picture], scans: list[Scan]) -> list[Run]:
     """Group pictures: equal shapes in a row share a stack, Zarr arrays are referred to."""
     runs: list[Run] = []
     n_stacks = 0
@@ -77,31 +81,29 @@ def make_runs(pictures: list[Picture], scans: list[Scan]) -> list[Run]:
     return runs
 
 
-def write_album(store: Store, runs: list[Run], pictures: list[Picture], scans: list[Scan]) -> None:
+def write_album(store: Store, pictures: list[Picture], scans: list[Scan]) -> None:
     """Write the table of the pictures, and those that are not referred to."""
+    runs = _runs(pictures, scans)
     stacks = {
         run.stack.removeprefix("pictures/"): ((run.count, *run.shape), run.chunks)
         for run in runs
         if run.stack
     }
-    add_pictures(store, stacks, {"runs": [asdict(run) for run in runs]})
+    add_group(store, "pictures", stacks, {"runs": [asdict(run) for run in runs]})
     for run in runs:
         if run.stack is None:
             continue
         members = list(zip(pictures, scans, strict=True))[run.first : run.first + run.count]
         step = run.chunks[0]
         for begin in range(0, run.count, step):
-            for number, (_, _, (y, x)) in enumerate(tiles_of(run.shape, run.tile)):
-                tiles = [
-                    _same_tile(picture, y, x, seen.digests[number])
-                    for picture, seen in members[begin : begin + step]
-                ]
-                store.write(run.stack, (begin, y.start, x.start), np.stack(tiles))
+            for tile in tiles_of(run.shape, run.tile):
+                same = [_read_same(*member, tile) for member in members[begin : begin + step]]
+                store.write(run.stack, (begin, tile.y.start, tile.x.start), np.stack(same))
 
 
-def _same_tile(picture: Picture, y: slice, x: slice, expected: str) -> Floats:
-    pixels = picture.read(y.start, y.stop, x.start, x.stop)
-    if digest(pixels) != expected:
+def _read_same(picture: Picture, seen: Scan, tile: Tile) -> Floats:
+    pixels = picture.read(tile.y.start, tile.y.stop, tile.x.start, tile.x.stop)
+    if digest(pixels) != seen.digests[tile.number]:
         raise DscError(f"{picture.name}: changed while it was being read: extract again")
     return pixels
 
@@ -120,40 +122,40 @@ class Album:
     def region(self, image: int, y: slice, x: slice) -> Region:
         """Rows `y` and columns `x` of a picture (and maybe more columns)."""
         run = self.run_of(image)
+        first, *others = tiles_of(run.shape, run.tile, y, x)
+        if not others:
+            rows = slice(y.start - first.y.start, y.stop - first.y.start)
+            pixels = np.ascontiguousarray(self._read_tile(run, image, first)[rows])
+            return Region(pixels, y.start, first.x.start)
+        pixels = np.empty((y.stop - y.start, x.stop - x.start), np.float32)
+        for tile in (first, *others):
+            here, there = tile.shared(y, x)
+            pixels[here] = self._read_tile(run, image, tile)[there]
+        return Region(pixels, y.start, x.start)
 
-        def fetch(i: int, j: int) -> Floats:
-            return self._tile(run, image, i, j)
-
-        return read_region(run.shape, run.tile, fetch, y, x)
-
-    def _tile(self, run: Run, image: int, i: int, j: int) -> Floats:
-        if run.plane is not None:
-            return CACHE.get((self.store, image, i, j), lambda: (self._referred(run, i, j),))[0]
-        step = run.chunks[0]
-        chunk, member = divmod(image - run.first, step)
-        key = (self.store, run.first, chunk, i, j)
-        stored: Floats = CACHE.get(key, lambda: (self._stored(run, chunk * step, i, j),))[0]
-        return np.asarray(stored[member])
-
-    def _stored(self, run: Run, begin: int, i: int, j: int) -> Floats:
-        assert run.stack is not None
-        y, x = i * run.tile[0], j * run.tile[1]
-        part = (begin, y, x)
-        selection = tuple(slice(a, a + size) for a, size in zip(part, run.chunks, strict=True))
-        return np.asarray(self.store.read(run.stack, selection), np.float32)
-
-    def _referred(self, run: Run, i: int, j: int) -> Floats:
+    def _read_tile(self, run: Run, image: int, tile: Tile) -> Floats:
+        if run.stack is not None:  # a chunk holds this tile of several small pictures
+            step = run.chunks[0]
+            begin, member = divmod(image - run.first, step)
+            key = (self.store.url, self.store.token, run.stack, begin, tile.number)
+            stack = CACHE.get(key)
+            if stack is None:
+                part = (slice(begin * step, (begin + 1) * step), tile.y, tile.x)
+                stack = CACHE.put(key, self.store.read(run.stack, part))
+            return np.asarray(stack[member])
         assert run.plane is not None
-        n_columns = -(-run.shape[1] // run.tile[1])
-        y, x = i * run.tile[0], j * run.tile[1]
-        y1, x1 = min(y + run.tile[0], run.shape[0]), min(x + run.tile[1], run.shape[1])
-        pixels = to_grey(run.plane.read(y, y1, x, x1))
-        if digest(pixels) != run.digests[i * n_columns + j]:
-            raise DscError(
-                f"{run.plane.url}: rows {y} to {y1}, columns {x} to {x1} are not what they were "
-                f"when the patches in {self.store.url} were taken from them: bring the array back, "
-                "or extract the patches again"
-            )
+        key = (self.store.url, self.store.token, "plane", image, tile.number)
+        pixels = CACHE.get(key)
+        if pixels is None:
+            pixels = to_grey(run.plane.read(tile.y, tile.x))
+            if digest(pixels) != run.digests[tile.number]:
+                raise DscError(
+                    f"{run.plane.url}: rows {tile.y.start} to {tile.y.stop}, columns "
+                    f"{tile.x.start} to {tile.x.stop} are not what they were when the patches in "
+                    f"{self.store.url} were taken from them: bring the array back, or extract the "
+                    "patches again"
+                )
+            CACHE.put(key, pixels)
         return pixels
 
 

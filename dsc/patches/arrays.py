@@ -1,8 +1,9 @@
-"""Arrays of patches that a user already has."""
+"""Arrays of patches that a user already has, and `as_source` for anything that holds patches."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.basis import SteerableBasis
-from dsc.basis.grid import check_diameter
-from dsc.basis.rows import check_values
+from dsc.basis import check_diameter, check_values
 from dsc.errors import DscError
-from dsc.images.cache import CACHE
-from dsc.patches import kernels
-from dsc.patches.cut import disk_pixels
-from dsc.patches.source import ROWS, Floats, check_basis, check_span, project
+from dsc.images import CACHE
+from dsc.patches.cut import Cutter
+from dsc.patches.source import ROWS, Floats, PatchReader, PatchSource
+from dsc.patches.stored import open_patches
 
 PIECE_BYTES = 16 * 2**20  # of a lazy array, read at a time
+
+_METHODS = ("part", "pixels", "read", "read_with_rest")
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class _Whole:
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayPatches:
+class ArrayPatches(PatchReader):
     """Patches from an array (patch, y, x), or a part of them (see `PatchSource`).
 
     Values are taken as they are: whole numbers are not scaled to [0, 1].
@@ -63,7 +64,7 @@ class ArrayPatches:
 
     def __post_init__(self) -> None:
         if self._whole is None:
-            check_array(self.array)
+            _check_array(self.array)
 
     @property
     def n_patches(self) -> int:
@@ -82,22 +83,28 @@ class ArrayPatches:
 
     def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
         """None: arrays have no classes."""
-        check_span(start, stop, *self._span())
+        self._check(start, stop)
         return None
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the values (as float32) and of the normalisation: reads all patches once."""
-        if self._whole is None:
-            return self._hash()
-        if self._whole.fingerprint is None:
-            raise DscError("fingerprint: this is a part of a patch set, ask the whole one")
-        return self._whole.fingerprint
+        if self._whole is not None:
+            if self._whole.fingerprint is None:
+                raise DscError("fingerprint: this is a part of a patch set, ask the whole one")
+            return self._whole.fingerprint
+        header = f"{self.n_patches}:{self.diameter}:{self.center}:{self.unit}"
+        total = hashlib.sha256(header.encode())
+        for begin in range(0, self.n_patches, ROWS):
+            squares = self._squares(begin, min(begin + ROWS, self.n_patches))
+            with np.errstate(over="ignore"):
+                total.update(np.ascontiguousarray(squares, "<f4").data)
+        return total.hexdigest()
 
     def part(self, start: int, stop: int) -> ArrayPatches:
         """These patches with their numbers, without the others."""
-        first, last = self._span()
-        check_span(start, stop, first, last)
+        self._check(start, stop)
+        first, _ = self._span()
         fingerprint = self.__dict__.get("fingerprint")  # if it was asked for
         if self._whole is not None:
             fingerprint = self._whole.fingerprint
@@ -107,35 +114,18 @@ class ArrayPatches:
         whole = _Whole(self.n_patches, fingerprint, start)
         return replace(self, array=rows, _whole=whole, _token=uuid.uuid4().hex)
 
-    def pixels(self, start: int, stop: int) -> Floats:
-        """(patch, pixel) the disks, centered and scaled."""
-        check_span(start, stop, *self._span())
-        out = np.empty((stop - start, len(disk_pixels(self.diameter))), np.float32)
-        self._fill(start, stop, out)
-        return out
+    @property
+    def _cutter(self) -> Cutter:
+        return Cutter(self.diameter, self.center, self.unit)
 
-    def read(self, basis: SteerableBasis, start: int, stop: int) -> Floats:
-        """(patch, coord) coordinates."""
-        check_basis(basis, self.diameter)
-        return project(self._fill, basis, start, stop, with_rest=False)[0]
+    def _stored(self, *_: object) -> list[Floats]:
+        return []
 
-    def read_with_rest(self, basis: SteerableBasis, start: int, stop: int) -> tuple[Floats, Floats]:
-        """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
-        check_basis(basis, self.diameter)
-        return project(self._fill, basis, start, stop, with_rest=True)
-
-    def _fill(self, start: int, stop: int, out: Floats) -> None:
-        """Write the disks to (patch, pixel)."""
-        first, last = self._span()
-        check_span(start, stop, first, last)
+    def _cut(self, start: int, stop: int, out: Floats) -> None:
+        first, _ = self._span()
         with np.errstate(over="ignore"):
             squares = np.ascontiguousarray(self._squares(start - first, stop - first), np.float32)
-        side = self.diameter
-        dy, dx = disk_pixels(side).T
-        rows = np.arange(stop - start)
-        kernels.cut(
-            squares.reshape(-1), rows * side**2, rows, dy * side + dx, self.center, self.unit, out
-        )
+        self._cutter.cut_stack(squares, out)
         check_values(out, "patches", start)
 
     def _span(self) -> tuple[int, int]:
@@ -149,33 +139,41 @@ class ArrayPatches:
         if start == stop:
             return np.empty((0, *self.array.shape[1:]), np.float32)
         bounds = self._bounds
-        begin = int(np.searchsorted(bounds, start, "right")) - 1
-        end = int(np.searchsorted(bounds, stop, "left"))
-        pieces = [
-            self._piece(a, b)[max(start - a, 0) : stop - a]
-            for a, b in pairwise(bounds[begin : end + 1])
-        ]
-        return np.concatenate(pieces)
-
-    def _piece(self, start: int, stop: int) -> NDArray[Any]:
-        return CACHE.get((self._token, start), lambda: (_load(self.array, start, stop),))[0]
+        first = int(np.searchsorted(bounds, start, "right")) - 1
+        last = int(np.searchsorted(bounds, stop, "left"))
+        parts = []
+        for begin, end in pairwise(bounds[first : last + 1]):
+            piece = CACHE.get((self._token, begin))
+            if piece is None:
+                lazy = self.array[begin:end]
+                is_dask = hasattr(lazy, "compute")
+                values = lazy.compute(scheduler="synchronous") if is_dask else lazy
+                piece = CACHE.put((self._token, begin), np.asarray(values))
+            parts.append(piece[max(start - begin, 0) : stop - begin])
+        return np.concatenate(parts)
 
     @cached_property
     def _bounds(self) -> list[int]:
-        """Where the pieces of a lazy array begin, and where the last one ends."""
-        return _piece_bounds(self.array)
+        """Where the pieces of a lazy array begin, and where the last one ends.
 
-    def _hash(self) -> str:
-        header = f"{self.n_patches}:{self.diameter}:{self.center}:{self.unit}"
-        total = hashlib.sha256(header.encode())
-        for begin in range(0, self.n_patches, ROWS):
-            squares = self._squares(begin, min(begin + ROWS, self.n_patches))
-            with np.errstate(over="ignore"):
-                total.update(np.ascontiguousarray(squares, "<f4").data)
-        return total.hexdigest()
+        A piece is a whole chunk, or several if they are small.
+        """
+        array, n_rows = self.array, int(self.array.shape[0])
+        row_bytes = int(np.prod(array.shape[1:])) * np.dtype(array.dtype).itemsize
+        most = max(1, PIECE_BYTES // row_bytes)
+        chunks = getattr(array, "chunks", None) or getattr(array, "encoding", {}).get("chunks")
+        first = chunks[0] if chunks else 1
+        if not isinstance(first, tuple):
+            return [*range(0, n_rows, first * max(1, most // first)), n_rows]
+        bounds, end = [0], 0
+        for size in first:
+            if end > bounds[-1] and end + size - bounds[-1] > most:
+                bounds.append(end)
+            end += int(size)
+        return [*bounds, n_rows]
 
 
-def check_array(array: Any) -> None:
+def _check_array(array: Any) -> None:
     """Refuse what is no (patch, y, x) array of real numbers."""
     shape, dtype = getattr(array, "shape", None), getattr(array, "dtype", None)
     if shape is None or dtype is None:
@@ -201,25 +199,36 @@ def _part_of(array: Any, start: int, stop: int) -> Any:
     return rebuild(rows.__dask_optimize__(graph, rows.__dask_keys__()), *arguments)
 
 
-def _piece_bounds(array: Any) -> list[int]:
-    """Whole chunks of a lazy array, several if they are small."""
-    n_rows = int(array.shape[0])
-    row_bytes = int(np.prod(array.shape[1:])) * np.dtype(array.dtype).itemsize
-    most = max(1, PIECE_BYTES // row_bytes)
-    chunks = getattr(array, "chunks", None) or getattr(array, "encoding", {}).get("chunks")
-    first = chunks[0] if chunks else 1
-    if not isinstance(first, tuple):
-        return [*range(0, n_rows, first * max(1, most // first)), n_rows]
-    bounds, end = [0], 0
-    for size in first:
-        if end > bounds[-1] and end + size - bounds[-1] > most:
-            bounds.append(end)
-        end += int(size)
-    return [*bounds, n_rows]
+def as_source(patches: Any) -> PatchSource:
+    """A source of patches.
 
+    Parameters
+    ----------
+    patches
+        A source; the path or URL of a patch set; or an array (patch, y, x) of NumPy, Dask, Zarr or
+        xarray, whose values are taken as they are.
 
-def _load(array: Any, start: int, stop: int) -> NDArray[Any]:
-    piece = array[start:stop]
-    if hasattr(piece, "compute"):
-        piece = piece.compute(scheduler="synchronous")
-    return np.asarray(piece)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_source(np.zeros((4, 11, 11))).n_patches
+    4
+    """
+    if all(callable(getattr(type(patches), name, None)) for name in _METHODS):
+        source: PatchSource = patches
+        return source
+    if isinstance(patches, str | os.PathLike):
+        return open_patches(patches)
+    if isinstance(patches, list | tuple):
+        patches = np.asarray(patches)
+    if hasattr(patches, "data_vars"):
+        raise DscError(
+            "patches: found an xarray dataset, need one array (patch, y, x) of it, or the path of "
+            "a patch set"
+        )
+    if not (hasattr(patches, "shape") and hasattr(patches, "dtype")):
+        raise DscError(
+            f"patches: found {type(patches).__name__}, need a patch set or its path, or an array "
+            "(patch, y, x) of NumPy, Dask, Zarr or xarray"
+        )
+    return ArrayPatches(patches)

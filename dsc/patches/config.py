@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
-import numpy as np
-
-from dsc.basis import BASES
-from dsc.basis.grid import check_diameter
+from dsc.basis import BASES, check_diameter
 from dsc.errors import DscError
 from dsc.options import Options, option
 
@@ -45,16 +43,13 @@ class PatchConfig(Options):
     seed: int = option(0, "Seed of the random choices.")
 
     def __post_init__(self) -> None:
-        problems = []
+        self._make_plain()
+        subsets = [name for name in ("per_image", "per_class") if getattr(self, name) is not None]
+        problems = self._count_problems({"stride": 1, **dict.fromkeys(subsets, 1), "seed": 0})
         try:
             check_diameter(self.diameter)
         except DscError as error:
-            problems.append(str(error))
-        for name, least in (("stride", 1), ("per_image", 1), ("per_class", 1), ("seed", 0)):
-            value = getattr(self, name)
-            optional = name.startswith("per_") and value is None
-            if not optional and (not _is_whole(value) or value < least):
-                problems.append(f"{name}: found {value!r}, need a whole number ≥ {least}")
+            problems.insert(0, str(error))
         if not _is_number(self.min_std) or self.min_std < 0:
             problems.append(f"min_std: found {self.min_std!r}, need a number ≥ 0")
         problems += [
@@ -64,7 +59,7 @@ class PatchConfig(Options):
         ]
         if not isinstance(self.rotate, tuple) or not all(map(_is_number, self.rotate)):
             problems.append(f"rotate: found {self.rotate!r}, need a tuple of angles in degrees")
-        if self.per_image is not None and self.per_class is not None:
+        if len(subsets) == 2:
             problems.append("per_image and per_class: found both, need one of them at most")
         problems += self._choice_problems()
         if problems:
@@ -78,10 +73,5 @@ class PatchConfig(Options):
         return super().from_options({**options, "rotate": turns}, others)
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
 def _is_number(value: object) -> bool:
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return real and math.isfinite(value)  # type: ignore[arg-type]
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

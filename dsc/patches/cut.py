@@ -1,4 +1,10 @@
-"""Cutting disks out of pictures."""
+"""The one cutter: disks out of pictures, of stacks of squares and of grids of windows.
+
+Turned patches are sampled from the quintic spline through the pixels of their picture. Its
+coefficients at a pixel depend on all pixels, though hardly on far ones: they are computed in fixed
+cells of the picture with `REACH` pixels around, where the influence of what is left out has fallen
+to 1e-12. A patch's bits depend on its cell alone.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.basis.grid import disk_mask
-from dsc.images.cache import CACHE
+from dsc.basis import disk_mask
+from dsc.images import CACHE
 from dsc.patches import kernels
 from dsc.patches.album import Album
-from dsc.patches.spline import CELL, Coefficients, cell_extent, coefficients
+
+CELL = 256
+REACH = 32
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]
@@ -30,88 +38,131 @@ class Positions(NamedTuple):
     turn: NDArray[np.float32] | None = None
 
 
+class _Group(NamedTuple):
+    """Patches of one picture and one tile or cell of it: where they go, and where they are."""
+
+    image: int
+    rows: Indices
+    y: Indices
+    x: Indices
+
+
 @dataclass(frozen=True)
 class Cutter:
-    """How disks are cut and normalised."""
+    """How disks are cut and normalised.
+
+    Attributes
+    ----------
+    diameter
+        Pixels across a disk.
+    center, unit
+        Subtract the mean of the disk's pixels; divide by their norm.
+    """
 
     diameter: int
     center: bool
     unit: bool
 
-    def cut(self, album: Album, at: Positions, out: Floats) -> None:
-        """Write the disks at these positions to (patch, pixel)."""
+    def cut_album(self, album: Album, at: Positions, out: Floats) -> None:
+        """Write the disks at these positions of pictures to (patch, pixel)."""
         for image, rows in _groups(at.image):
-            shape, tile = album.run_of(image).shape, album.run_of(image).tile
+            run = album.run_of(image)
             y, x = at.y[rows].astype(np.int64), at.x[rows].astype(np.int64)
-            size = tile if at.turn is None else (CELL, CELL)
-            n_cells = -(-shape[1] // size[1])
-            for cell, inside in _groups(y // size[0] * n_cells + x // size[1]):
-                part = rows[inside]
+            size = run.tile if at.turn is None else (CELL, CELL)
+            n_cells = -(-run.shape[1] // size[1])
+            for _, inside in _groups(y // size[0] * n_cells + x // size[1]):
+                group = _Group(image, rows[inside], y[inside], x[inside])
                 if at.turn is None:
-                    self._cut_flat(album, image, y[inside], x[inside], part, out)
+                    self._cut_flat(album, group, out)
                 else:
-                    place = divmod(cell, n_cells)
-                    turn = at.turn[part].astype(np.float64)
-                    self._cut_turned(album, image, place, y[inside], x[inside], turn, part, out)
+                    self._cut_turned(album, group, at.turn[group.rows].astype(np.float64), out)
 
-    def _cut_flat(
-        self, album: Album, image: int, y: Indices, x: Indices, rows: Indices, out: Floats
-    ) -> None:
-        side = self.diameter
-        region = album.region(
-            image,
-            slice(int(y.min()), int(y.max()) + side),
-            slice(int(x.min()), int(x.max()) + side),
-        )
+    def cut_stack(self, squares: Floats, out: Floats) -> None:
+        """Write the disks of squares (patch, y, x) to (patch, pixel)."""
+        rows, side = np.arange(len(squares)), self.diameter
+        offset = disk_offsets(side, side)
+        kernels.cut(squares.reshape(-1), rows * side**2, rows, offset, self.center, self.unit, out)
+
+    def _cut_flat(self, album: Album, at: _Group, out: Floats) -> None:
+        y, x = (slice(int(a.min()), int(a.max()) + self.diameter) for a in (at.y, at.x))
+        region = album.region(at.image, y, x)
         width = region.pixels.shape[1]
-        start = (y - region.y) * width + (x - region.x)
-        dy, dx = disk_pixels(side).T
-        kernels.cut(
-            region.pixels.reshape(-1), start, rows, dy * width + dx, self.center, self.unit, out
-        )
+        start = (at.y - region.y) * width + (at.x - region.x)
+        offset = disk_offsets(self.diameter, width)
+        kernels.cut(region.pixels.reshape(-1), start, at.rows, offset, self.center, self.unit, out)
 
-    def _cut_turned(
-        self,
-        album: Album,
-        image: int,
-        cell: tuple[int, int],
-        y: Indices,
-        x: Indices,
-        turn: NDArray[np.float64],
-        rows: Indices,
-        out: Floats,
-    ) -> None:
-        shape = album.run_of(image).shape
-        ys, xs = (
-            cell_extent(number, self.diameter, size)
-            for number, size in zip(cell, shape, strict=True)
+    def _cut_turned(self, album: Album, at: _Group, turn: NDArray[np.float64], out: Floats) -> None:
+        cell = (int(at.y[0]) // CELL, int(at.x[0]) // CELL)
+        around = kernels.MARGIN + REACH
+        y, x = (
+            slice(max(0, n * CELL - around), min(size, (n + 1) * CELL + self.diameter + around))
+            for n, size in zip(cell, album.run_of(at.image).shape, strict=True)
         )
-        key = (album.store, "spline", image, cell)
-        spline = CACHE.get(key, lambda: (_spline(album, image, ys, xs),))[0]
+        key = (album.store, "spline", at.image, cell)
+        spline = CACHE.get(key)
+        if spline is None:
+            from scipy.ndimage import spline_filter  # takes a while, and few sets are turned
+
+            region = album.region(at.image, y, x)
+            pixels = region.pixels[:, x.start - region.x : x.stop - region.x].astype(np.float64)
+            filtered = spline_filter(pixels, order=5, mode="mirror")
+            spline = CACHE.put(key, np.ascontiguousarray(filtered))
         middle = (self.diameter - 1) / 2
-        dy, dx = np.ascontiguousarray(disk_pixels(self.diameter).T - middle)
-        kernels.cut_turned(
-            spline,
-            y + middle - ys.start,
-            x + middle - xs.start,
-            turn,
-            dy,
-            dx,
-            rows,
-            self.center,
-            self.unit,
-            out,
-        )
+        center = (at.y + middle - y.start, at.x + middle - x.start)
+        disk = np.ascontiguousarray(disk_pixels(self.diameter).T - middle)
+        kernels.cut_turned(spline, *center, turn, *disk, at.rows, self.center, self.unit, out)
 
 
-def _spline(album: Album, image: int, y: slice, x: slice) -> Coefficients:
-    return coefficients(album.region(image, y, x), x)
+def cut_grid(
+    pixels: NDArray[np.float32],
+    diameter: int,
+    stride: int,
+    center: bool = False,
+    unit: bool = False,
+) -> Floats:
+    """The disks of a regular grid of windows.
+
+    Parameters
+    ----------
+    pixels
+        (y, x) at least one window.
+    diameter
+        Pixels across a disk and its window.
+    stride
+        Pixels between windows, which begin in the first pixel.
+    center, unit
+        Subtract the mean of the disk's pixels; divide by their norm.
+
+    Returns
+    -------
+    (window, pixel), row by row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cut_grid(np.ones((20, 30), np.float32), diameter=11, stride=3).shape
+    (28, 97)
+    """
+    height, width = pixels.shape
+    y, x = (np.arange(0, size - diameter + 1, stride) for size in (height, width))
+    start = (y[:, None] * width + x).ravel()
+    offset = disk_offsets(diameter, width)
+    out = np.empty((start.size, offset.size), np.float32)
+    flat = np.ascontiguousarray(pixels, np.float32).reshape(-1)
+    kernels.cut(flat, start, np.arange(start.size), offset, center, unit, out)
+    return out
 
 
 @lru_cache(maxsize=16)
 def disk_pixels(diameter: int) -> Indices:
     """(pixel, 2): rows and columns of the disk's pixels in its window."""
     return np.argwhere(disk_mask(diameter))
+
+
+def disk_offsets(diameter: int, width: int) -> Indices:
+    """(pixel,): from the first pixel of a window to those of its disk, in rows of `width`."""
+    dy, dx = disk_pixels(diameter).T
+    return np.asarray(dy * width + dx)
 
 
 def _groups(key: NDArray[np.integer]) -> Iterator[tuple[int, Indices]]:
@@ -122,6 +173,6 @@ def _groups(key: NDArray[np.integer]) -> Iterator[tuple[int, Indices]]:
     if (key[1:] < key[:-1]).any():
         order = np.argsort(key, kind="stable")
     ordered = key[order]
-    begins = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1, [key.size]])
-    for begin, end in pairwise(begins):
+    begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    for begin, end in pairwise((0, *begins.tolist(), key.size)):
         yield int(ordered[begin]), order[begin:end]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
+from itertools import accumulate
 from os import PathLike
 from typing import Any
 
@@ -18,13 +19,11 @@ from numpy.typing import NDArray
 from dsc.basis import SteerableBasis, make_basis
 from dsc.counter import choose, uniform_bits
 from dsc.errors import DscError, raise_listed
-from dsc.images.cache import DECODED
-from dsc.images.image import Inputs, Picture, picture_problem, scan_inputs
-from dsc.patches.album import make_runs, write_album
+from dsc.images import DECODED, Inputs, Picture, picture_problem, scan_inputs
+from dsc.patches.album import write_album
 from dsc.patches.config import PatchConfig
-from dsc.patches.materialize import materialize_span
 from dsc.patches.scan import Indices, Scan, scan
-from dsc.patches.stored import StoredPatches, of_store
+from dsc.patches.stored import StoredPatches, materialize_span, of_store
 from dsc.store import Store, basis_sizes, basis_variables, check_free, create
 
 Columns = dict[str, NDArray[Any]]
@@ -33,10 +32,30 @@ CHUNK = 2**16  # patches in a chunk
 CHUNK_BYTES = 8 * 2**20  # of coordinates in a chunk, at most
 
 
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """Pictures, what was seen of each, and what was asked for."""
+
+    pictures: list[Picture]
+    scans: list[Scan]
+    config: PatchConfig
+
+    @property
+    def n_patches(self) -> int:
+        return sum(seen.n_patches for seen in self.scans)
+
+    @property
+    def label_names(self) -> list[str]:
+        return sorted({picture.label for picture in self.pictures if picture.label is not None})
+
+    @property
+    def first_windows(self) -> list[int]:
+        """The number of each picture's first window among all: what random choices hang on."""
+        return list(accumulate((seen.n_windows for seen in self.scans[:-1]), initial=0))
+
+
 def extract_patches(
-    inputs: Inputs,
-    out: str | PathLike[str],
-    config: PatchConfig | None = None,
+    inputs: Inputs, out: str | PathLike[str], config: PatchConfig | None = None
 ) -> StoredPatches:
     """Take patches from pictures and write a patch set.
 
@@ -56,9 +75,8 @@ def extract_patches(
     """
     config = PatchConfig() if config is None else config
     check_free(out)
-    pictures, scans = _look(inputs, config)
-    scans = _subset(pictures, scans, config)
-    n_patches = sum(seen.n_patches for seen in scans)
+    choice = _subset(_look(inputs, config))
+    pictures, scans, n_patches = choice.pictures, choice.scans, choice.n_patches
     if n_patches == 0:
         n_windows = sum(seen.n_windows for seen in scans)
         raise DscError(
@@ -66,16 +84,20 @@ def extract_patches(
             "windows: lower min_std"
         )
     basis = None if config.materialize is None else make_basis(config.materialize, config.diameter)
-    store = _create(out, pictures, scans, config, basis, n_patches)
-    write_album(store, make_runs(pictures, scans), pictures, scans)
+    store = _create(out, choice, basis)
+    write_album(store, pictures, scans)
     DECODED.clear()
-    _write_positions(store, pictures, scans, config)
+    _write_positions(store, choice)
     if basis is not None:
-        _materialize(store, basis, n_patches)
+        for name, array in basis_variables(basis).items():
+            store.write(name, 0, array)
+        chunk = store.chunks("coords")[0]
+        for start in range(0, n_patches, chunk):
+            materialize_span(store, start, min(start + chunk, n_patches))
     return of_store(store.finish())
 
 
-def _look(inputs: Inputs, config: PatchConfig) -> tuple[list[Picture], list[Scan]]:
+def _look(inputs: Inputs, config: PatchConfig) -> _Choice:
     pictures, problems = scan_inputs(inputs)
     scans = []
     for picture in pictures:
@@ -86,18 +108,18 @@ def _look(inputs: Inputs, config: PatchConfig) -> tuple[list[Picture], list[Scan
     if config.per_class is not None and any(picture.label is None for picture in pictures):
         problems.append("per_class: found pictures without a class, need one folder per class")
     raise_listed("pictures", problems)
-    return pictures, scans
+    return _Choice(pictures, scans, config)
 
 
-def _subset(pictures: list[Picture], scans: list[Scan], config: PatchConfig) -> list[Scan]:
+def _subset(choice: _Choice) -> _Choice:
     """Thin the patches of every picture or class to a random choice."""
+    config, scans, firsts = choice.config, choice.scans, choice.first_windows
     if config.per_image is None and config.per_class is None:
-        return scans
-    firsts = _first_windows(scans)
+        return choice
     chosen: dict[object, Indices] = {}
     groups = [
         number if config.per_image is not None else picture.label
-        for number, picture in enumerate(pictures)
+        for number, picture in enumerate(choice.pictures)
     ]
     size = config.per_image or config.per_class or 0
     for group, seen, first in zip(groups, scans, firsts, strict=True):
@@ -106,74 +128,58 @@ def _subset(pictures: list[Picture], scans: list[Scan], config: PatchConfig) -> 
             candidates = np.concatenate([so_far, index + first])
             chosen[group] = choose(config.seed, "subset", candidates, size)
     nothing = np.empty(0, np.int64)
-    return [
+    thinned = [
         seen.only(chosen.get(group, nothing) - first)
         for group, seen, first in zip(groups, scans, firsts, strict=True)
     ]
+    return replace(choice, scans=thinned)
 
 
-def _first_windows(scans: list[Scan]) -> list[int]:
-    """The number of each picture's first window among those of all: what random choices hang on."""
-    counts = [seen.n_windows for seen in scans]
-    return [int(first) for first in np.concatenate([[0], np.cumsum(counts)[:-1]])]
-
-
-def _positions(scans: list[Scan], config: PatchConfig) -> Iterator[Columns]:
+def _positions(choice: _Choice) -> Iterator[Columns]:
     """Where the patches are, `CHUNK` at a time, in the order of their numbers."""
+    config, firsts = choice.config, choice.first_windows
+    angles = np.deg2rad(np.array(config.rotate, np.float64)).astype(np.float32)
     waiting: list[Columns] = []
     n_waiting = 0
-    for image, (seen, first) in enumerate(zip(scans, _first_windows(scans), strict=True)):
+    for image, (seen, first) in enumerate(zip(choice.scans, firsts, strict=True)):
         for index in seen.patches():
             y, x = seen.grid.positions(index)
             columns: Columns = {"image": np.full(len(index), image, np.int32), "y": y, "x": x}
             if config.rotate:
-                columns["turn"] = _turns(config, index + first)
+                bits = uniform_bits(config.seed, "rotate", index + first)
+                columns["turn"] = angles[(bits % np.uint64(len(angles))).astype(np.int64)]
             waiting.append(columns)
             n_waiting += len(index)
             if n_waiting >= CHUNK:
-                joined = _join(waiting)
-                whole = n_waiting - n_waiting % CHUNK
-                for begin in range(0, whole, CHUNK):
-                    yield _slice(joined, begin, begin + CHUNK)
-                waiting, n_waiting = [_slice(joined, whole, n_waiting)], n_waiting - whole
+                *full, last = _chunks(waiting)
+                yield from full
+                waiting, n_waiting = [last], len(last["image"])
     if n_waiting:
-        yield _join(waiting)
+        yield from _chunks(waiting)
 
 
-def _turns(config: PatchConfig, windows: Indices) -> NDArray[np.float32]:
-    angles = np.deg2rad(np.array(config.rotate, np.float64)).astype(np.float32)
-    bits = uniform_bits(config.seed, "rotate", windows)
-    return angles[(bits % np.uint64(len(angles))).astype(np.int64)]
+def _chunks(parts: list[Columns]) -> list[Columns]:
+    """Columns joined, and cut into whole chunks and the rest."""
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return [
+        {name: column[begin : begin + CHUNK] for name, column in joined.items()}
+        for begin in range(0, len(joined["image"]), CHUNK)
+    ]
 
 
-def _join(parts: list[Columns]) -> Columns:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _slice(columns: Columns, begin: int, end: int) -> Columns:
-    return {name: column[begin:end] for name, column in columns.items()}
-
-
-def _create(
-    out: str | PathLike[str],
-    pictures: list[Picture],
-    scans: list[Scan],
-    config: PatchConfig,
-    basis: SteerableBasis | None,
-    n_patches: int,
-) -> Store:
-    labels = _label_names(pictures)
+def _create(out: str | PathLike[str], choice: _Choice, basis: SteerableBasis | None) -> Store:
+    config, labels = choice.config, choice.label_names
     attributes: dict[str, Any] = {
-        "n_patches": n_patches,
+        "n_patches": choice.n_patches,
         "diameter": config.diameter,
         "center": config.center,
         "unit": config.unit,
         "turned": bool(config.rotate),
-        "fingerprint": _fingerprint(scans, config),
+        "fingerprint": _fingerprint(choice),
         "configuration": asdict(config),
-        "picture_names": [picture.name for picture in pictures],
+        "picture_names": [picture.name for picture in choice.pictures],
     }
-    variables, sizes, chunk = [], {"patch": n_patches}, CHUNK
+    variables, sizes, chunk = [], {"patch": choice.n_patches}, CHUNK
     if labels:
         attributes["label_names"] = labels
         variables.append("label")
@@ -188,36 +194,24 @@ def _create(
     return create(out, "patches", sizes, {"patch": chunk}, attributes, variables)
 
 
-def _fingerprint(scans: list[Scan], config: PatchConfig) -> str:
+def _fingerprint(choice: _Choice) -> str:
     """SHA-256 of what defines the patches: pictures, positions, normalisation."""
-    header = [config.diameter, config.center, config.unit, [seen.sha256 for seen in scans]]
+    config, hashed = choice.config, [seen.sha256 for seen in choice.scans]
+    header = [config.diameter, config.center, config.unit, hashed]
     hashes = {name: hashlib.sha256() for name in ("image", "y", "x", "turn")}
-    for columns in _positions(scans, config):
+    for columns in _positions(choice):
         for name, column in columns.items():
             hashes[name].update(column.astype(column.dtype.newbyteorder("<")).data)
     text = repr((header, [total.hexdigest() for total in hashes.values()]))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _write_positions(
-    store: Store, pictures: list[Picture], scans: list[Scan], config: PatchConfig
-) -> None:
-    names = _label_names(pictures)
-    label_of = np.array([names.index(p.label) if p.label else 0 for p in pictures], np.int32)
-    for number, columns in enumerate(_positions(scans, config)):
+def _write_positions(store: Store, choice: _Choice) -> None:
+    names = choice.label_names
+    labels = [names.index(p.label) if p.label else 0 for p in choice.pictures]
+    label_of = np.array(labels, np.int32)
+    for number, columns in enumerate(_positions(choice)):
         if names:
             columns["label"] = label_of[columns["image"]]
         for name, column in columns.items():
             store.write(name, number * CHUNK, column)
-
-
-def _label_names(pictures: list[Picture]) -> list[str]:
-    return sorted({picture.label for picture in pictures if picture.label is not None})
-
-
-def _materialize(store: Store, basis: SteerableBasis, n_patches: int) -> None:
-    for name, array in basis_variables(basis).items():
-        store.write(name, 0, array)
-    chunk = store.chunks("coords")[0]
-    for start in range(0, n_patches, chunk):
-        materialize_span(store, start, min(start + chunk, n_patches))

@@ -9,12 +9,17 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float32, float64, int64, njit, types, void
 
-NOTHING = 1e-24  # energy left by centering, as a part of all: float32 pixels vary by more, or not
+NOTHING = 1e-24  # energy after centering, as a part of all: float32 pixels vary by more, or not
+
+# A turned disk reaches half a pixel past its window, and a spline value needs three pixels on each
+# side: windows of turned patches begin and end so many pixels inside the picture.
+MARGIN = 3
 
 _TAPS = 6  # samples along an axis that a quintic spline value is made of
 _SCALE = 120.0 * 120.0  # of the products of weights below
 _READ = types.Array(float32, 1, "C", readonly=True)
 _READ_2D = types.Array(float32, 2, "C", readonly=True)
+_COEFFICIENTS = types.Array(float64, 2, "C", readonly=True)
 _OUT = float32[:, ::1]
 _INDEX = int64[::1]
 
@@ -40,7 +45,7 @@ def _normalize(out, p, center, unit):
         s0, e0 = s0 + a, e0 + a * a
     total = (e0 + e1) + (e2 + e3)
     mean = ((s0 + s1) + (s2 + s3)) / n if center else 0.0
-    left = total
+    energy = total
     if center:
         e0 = e1 = e2 = e3 = 0.0
         for i in range(0, whole, 4):
@@ -50,12 +55,12 @@ def _normalize(out, p, center, unit):
         for i in range(whole, n):
             a = np.float64(out[p, i]) - mean
             e0 = e0 + a * a
-        left = (e0 + e1) + (e2 + e3)
-    if left <= NOTHING * total:
+        energy = (e0 + e1) + (e2 + e3)
+    if energy <= NOTHING * total:
         for i in range(n):
             out[p, i] = np.float32(0)
         return
-    scale = 1.0 / np.sqrt(left) if unit else 1.0
+    scale = 1.0 / np.sqrt(energy) if unit else 1.0
     for i in range(n):
         out[p, i] = np.float32((np.float64(out[p, i]) - mean) * scale)
 
@@ -89,18 +94,7 @@ def _weights(t, weight):
     weight[5] = t2 * t2 * t
 
 
-@_compile(
-    types.Array(float64, 2, "C", readonly=True),
-    float64[::1],
-    float64[::1],
-    float64[::1],
-    float64[::1],
-    float64[::1],
-    _INDEX,
-    boolean,
-    boolean,
-    _OUT,
-)
+@_compile(_COEFFICIENTS, *[float64[::1]] * 5, _INDEX, boolean, boolean, _OUT)
 def cut_turned(spline, y, x, turn, dy, dx, row, center, unit, out):
     """Sample disks turned counter-clockwise about their centres (y, x) from spline coefficients.
 

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.images.image import Picture
-from dsc.images.tiles import tiles_of
+from dsc.images import Picture, tiles_of
 from dsc.patches import kernels
 from dsc.patches.config import PatchConfig
-from dsc.patches.spline import MARGIN
 
 PIECE = 2**20  # candidates unpacked at a time
 
@@ -43,7 +41,7 @@ class Grid:
     @staticmethod
     def of(shape: tuple[int, int], config: PatchConfig) -> Grid:
         """The grid of a picture of this shape."""
-        margin = MARGIN if config.rotate else 0
+        margin = kernels.MARGIN if config.rotate else 0
         least = config.diameter + 2 * margin
         if min(shape) < least:
             raise DscError(
@@ -58,6 +56,11 @@ class Grid:
         ends = (-(-(p - self.margin) // self.stride) for p in (pixels.start, pixels.stop))
         first, last = (min(max(end, 0), n_windows) for end in ends)
         return slice(first, last)
+
+    def extent(self, windows: slice, diameter: int) -> tuple[int, int]:
+        """The pixels along one axis that windows cover: the first, and one past the last."""
+        first, last = (self.margin + self.stride * n for n in (windows.start, windows.stop - 1))
+        return first, last + diameter
 
     def positions(self, index: Indices) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """(y, x) of the first pixels of windows."""
@@ -128,7 +131,7 @@ def scan(picture: Picture, config: PatchConfig) -> Scan:
     digests: list[str] = []
     kept = []
     flags = np.empty((0, grid.n_x), np.bool_)
-    for _, _, (y, x) in tiles_of(picture.shape, picture.tile):
+    for _, y, x in tiles_of(picture.shape, picture.tile):
         pixels = picture.read(y.start, y.stop, x.start, x.stop)
         if not np.isfinite(pixels).all():
             raise DscError(
@@ -139,28 +142,13 @@ def scan(picture: Picture, config: PatchConfig) -> Scan:
         rows = grid.inside(y, grid.n_y)
         if x.start == 0:
             flags = np.ones((rows.stop - rows.start, grid.n_x), np.bool_)
-        _filter(picture, config, grid, rows, grid.inside(x, grid.n_x), flags)
+        columns = grid.inside(x, grid.n_x)
+        if config.min_std > 0 and rows.start < rows.stop and columns.start < columns.stop:
+            extents = (grid.extent(part, config.diameter) for part in (rows, columns))
+            (y0, y1), (x0, x1) = extents  # windows that begin in this tile may reach into the next
+            window, keep = picture.read(y0, y1, x0, x1), flags[:, columns]
+            kernels.keep_windows(window, config.diameter, config.stride, config.min_std, keep)
         if x.stop == picture.shape[1]:
             kept.append((rows.start * grid.n_x, flags.size, np.packbits(flags)))
     whole = hashlib.sha256(repr((picture.shape, picture.tile, digests)).encode()).hexdigest()
     return Scan(grid, tuple(digests), whole, tuple(kept))
-
-
-def _filter(
-    picture: Picture,
-    config: PatchConfig,
-    grid: Grid,
-    rows: slice,
-    columns: slice,
-    flags: NDArray[np.bool_],
-) -> None:
-    """Judge the windows that begin in one tile; they may reach into the next ones."""
-    if config.min_std == 0 or rows.start == rows.stop or columns.start == columns.stop:
-        return
-    ends = [
-        (grid.margin + part.start * grid.stride, grid.margin + (part.stop - 1) * grid.stride)
-        for part in (rows, columns)
-    ]
-    (y0, y1), (x0, x1) = ((first, last + config.diameter) for first, last in ends)
-    window = picture.read(y0, y1, x0, x1)
-    kernels.keep_windows(window, config.diameter, config.stride, config.min_std, flags[:, columns])

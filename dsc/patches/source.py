@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Protocol, Self
 
 import numpy as np
@@ -11,19 +12,21 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.errors import DscError
+from dsc.patches.cut import Cutter, disk_pixels
 
 ROWS = 4096  # patches cut and projected at a time
 
 Floats = NDArray[np.float32]
-Fill = Callable[[int, int, Floats], None]  # first patch, last one, (patch, pixel) to be written
 
 _local = threading.local()
 
 
 class PatchSource(Protocol):
-    """Patches with numbers from 0 on.
+    """Patches with numbers from 0 on: what learning and coding ask for, and all they know.
 
-    A patch has the same bits whichever span it is read with, and in whichever part.
+    `StoredPatches` and `ArrayPatches` are such sources, and so is anything else with these methods;
+    `as_source` takes them all. A patch has the same bits whichever span it is read with, and in
+    whichever part.
     """
 
     @property
@@ -66,50 +69,80 @@ class PatchSource(Protocol):
         """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
 
 
-def check_span(start: int, stop: int, first: int, last: int) -> None:
-    """Refuse to read patches that a source or a part of it does not have."""
-    if not first <= start <= stop <= last:
-        raise DscError(f"patches: found {start} to {stop}, need a part of {first} to {last}")
+class PatchReader(ABC):
+    """What the sources of this room share: patches are cut and projected a few at a time."""
+
+    @property
+    @abstractmethod
+    def _cutter(self) -> Cutter:
+        """How patches are cut."""
+
+    @abstractmethod
+    def _span(self) -> tuple[int, int]:
+        """The first patch that may be read, and the one after the last."""
+
+    @abstractmethod
+    def _cut(self, start: int, stop: int, out: Floats) -> None:
+        """Write the disks of patches to (patch, pixel)."""
+
+    @abstractmethod
+    def _stored(
+        self, basis: SteerableBasis, names: tuple[str, ...], start: int, stop: int
+    ) -> list[Floats]:
+        """What need not be computed ("coords", "rest"); empty if it is not there."""
+
+    def pixels(self, start: int, stop: int) -> Floats:
+        """(patch, pixel) the disks, centered and scaled."""
+        self._check(start, stop)
+        out = np.empty((stop - start, len(disk_pixels(self._cutter.diameter))), np.float32)
+        self._cut(start, stop, out)
+        return out
+
+    def read(self, basis: SteerableBasis, start: int, stop: int) -> Floats:
+        """(patch, coord) coordinates: stored ones, or from the pixels, with the same bits."""
+        self._check(start, stop, basis)
+        if stored := self._stored(basis, ("coords",), start, stop):
+            return stored[0]
+        coords = np.empty((stop - start, basis.n_coords), np.float32)
+        for begin, end, pixels in _pieces(start, stop, basis.n_pixels):
+            self._cut(begin, end, pixels)
+            coords[begin - start : end - start] = basis.project(pixels)
+        return coords
+
+    def read_with_rest(self, basis: SteerableBasis, start: int, stop: int) -> tuple[Floats, Floats]:
+        """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
+        self._check(start, stop, basis)
+        if stored := self._stored(basis, ("coords", "rest"), start, stop):
+            return stored[0], stored[1]
+        coords = np.empty((stop - start, basis.n_coords), np.float32)
+        rest = np.empty(stop - start, np.float32)
+        for begin, end, pixels in _pieces(start, stop, basis.n_pixels):
+            self._cut(begin, end, pixels)
+            rows = slice(begin - start, end - start)
+            coords[rows], rest[rows] = basis.project_with_rest(pixels)
+        return coords, rest
+
+    def _check(self, start: int, stop: int, basis: SteerableBasis | None = None) -> None:
+        """Refuse patches that are not there, and a basis of another diameter."""
+        first, last = self._span()
+        if not first <= start <= stop <= last:
+            raise DscError(f"patches: found {start} to {stop}, need a part of {first} to {last}")
+        diameter = self._cutter.diameter
+        if basis is not None and basis.diameter != diameter:
+            raise DscError(
+                f"basis: found diameter {basis.diameter}, need {diameter}, that of the patches"
+            )
 
 
-def check_basis(basis: SteerableBasis, diameter: int) -> None:
-    """Refuse a basis of another diameter."""
-    if basis.diameter != diameter:
-        raise DscError(
-            f"basis: found diameter {basis.diameter}, need {diameter}, that of the patches"
-        )
+def _pieces(start: int, stop: int, n_pixels: int) -> Iterator[tuple[int, int, Floats]]:
+    """(first patch, last one, (patch, pixel) to be written over) of a few patches at a time.
 
-
-def project(
-    fill: Fill, basis: SteerableBasis, start: int, stop: int, with_rest: bool
-) -> tuple[Floats, Floats]:
-    """Coordinates (and rest) of patches from their pixels, a few rows at a time."""
-    if stop - start <= ROWS:
-        return _project_rows(fill, basis, start, stop, with_rest)
-    coords = np.empty((stop - start, basis.n_coords), np.float32)
-    rest = np.empty(stop - start if with_rest else 0, np.float32)
+    The rows are the same memory every time, one for each thread: fresh memory costs as much as
+    cutting.
+    """
+    buffer: Floats | None = getattr(_local, "buffer", None)
+    if buffer is None or buffer.size < ROWS * n_pixels:
+        buffer = _local.buffer = np.empty(ROWS * n_pixels, np.float32)
     for begin in range(start, stop, ROWS):
         end = min(begin + ROWS, stop)
-        rows = slice(begin - start, end - start)
-        coords[rows], part = _project_rows(fill, basis, begin, end, with_rest)
-        if with_rest:
-            rest[rows] = part
-    return coords, rest
-
-
-def _project_rows(
-    fill: Fill, basis: SteerableBasis, start: int, stop: int, with_rest: bool
-) -> tuple[Floats, Floats]:
-    pixels = _scratch(stop - start, basis.n_pixels)
-    fill(start, stop, pixels)
-    if with_rest:
-        return basis.project_with_rest(pixels)
-    return basis.project(pixels), np.empty(0, np.float32)
-
-
-def _scratch(n_rows: int, n_pixels: int) -> Floats:
-    """Rows to be written over, one set per thread: fresh memory costs as much as cutting."""
-    buffer: Floats | None = getattr(_local, "buffer", None)
-    if buffer is None or buffer.size < n_rows * n_pixels:
-        buffer = _local.buffer = np.empty(ROWS * n_pixels, np.float32)
-    return buffer[: n_rows * n_pixels].reshape(n_rows, n_pixels)
+        yield begin, end, buffer[: (end - begin) * n_pixels].reshape(-1, n_pixels)

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.errors import DscError
-from dsc.images.cache import CACHE
+from dsc.images import CACHE
 from dsc.patches.album import open_album
-from dsc.patches.cut import Cutter, Positions, disk_pixels
-from dsc.patches.source import Floats, check_basis, check_span, project
+from dsc.patches.cut import Cutter, Positions
+from dsc.patches.source import Floats, PatchReader
 from dsc.store import Store, open_store, read_basis
 
 SAME_BASIS = 1e-9  # entries of two computations of one basis differ by less
 
 
 @dataclass(frozen=True)
-class StoredPatches:
+class StoredPatches(PatchReader):
     """A patch set in a store, or a part of one (see `PatchSource`).
 
     Attributes
@@ -64,64 +64,48 @@ class StoredPatches:
 
     def part(self, start: int, stop: int) -> StoredPatches:
         """The same set, from which only these patches may be read."""
-        check_span(start, stop, self.start, self.stop)
+        self._check(start, stop)
         return replace(self, start=start, stop=stop)
 
     def positions(self, start: int, stop: int) -> Positions:
         """Where patches are in which pictures."""
-        check_span(start, stop, self.start, self.stop)
+        self._check(start, stop)
         names = ("image", "y", "x", "turn") if self.turned else ("image", "y", "x")
         return Positions(*_rows(self.store, names, start, stop))
 
     def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
         """(patch,) class of each patch, a place in `label_names`; None if there are none."""
-        check_span(start, stop, self.start, self.stop)
+        self._check(start, stop)
         return _rows(self.store, ("label",), start, stop)[0] if self.label_names else None
 
-    def pixels(self, start: int, stop: int) -> Floats:
-        """(patch, pixel) the disks, centered and scaled."""
-        check_span(start, stop, self.start, self.stop)
-        out = np.empty((stop - start, len(disk_pixels(self.diameter))), np.float32)
-        self.fill(start, stop, out)
-        return out
+    @property
+    def _cutter(self) -> Cutter:
+        return Cutter(self.diameter, self.center, self.unit)
 
-    def fill(self, start: int, stop: int, out: Floats) -> None:
-        """Write the disks to (patch, pixel)."""
-        positions = self.positions(start, stop)
-        Cutter(self.diameter, self.center, self.unit).cut(open_album(self.store), positions, out)
+    def _span(self) -> tuple[int, int]:
+        return self.start, self.stop
 
-    def read(self, basis: SteerableBasis, start: int, stop: int) -> Floats:
-        """(patch, coord) coordinates: stored ones, or from the pixels, with the same bits."""
-        check_span(start, stop, self.start, self.stop)
-        if self._is_stored(basis):
-            return _rows(self.store, ("coords",), start, stop)[0]
-        return project(self.fill, basis, start, stop, with_rest=False)[0]
+    def _cut(self, start: int, stop: int, out: Floats) -> None:
+        self._cutter.cut_album(open_album(self.store), self.positions(start, stop), out)
 
-    def read_with_rest(self, basis: SteerableBasis, start: int, stop: int) -> tuple[Floats, Floats]:
-        """Coordinates, and the energy outside the span of the basis: (patch, coord), (patch,)."""
-        check_span(start, stop, self.start, self.stop)
-        if self._is_stored(basis):
-            coords, rest = _rows(self.store, ("coords", "rest"), start, stop)
-            return coords, rest
-        return project(self.fill, basis, start, stop, with_rest=True)
-
-    def _is_stored(self, basis: SteerableBasis) -> bool:
-        """Whether coordinates are stored; those of another basis cannot be had then."""
-        check_basis(basis, self.diameter)
+    def _stored(
+        self, basis: SteerableBasis, names: tuple[str, ...], start: int, stop: int
+    ) -> list[Floats]:
+        """Coordinates of a materialised set; those of another basis cannot be had then."""
         stored = self.basis
         if stored is None:
-            return False
-        if basis is stored:
-            return True
-        same = (basis.name, basis.n_coords) == (stored.name, stored.n_coords)
-        if not same or np.abs(basis.matrix - stored.matrix).max() > SAME_BASIS:
+            return []
+        other = (basis.name, basis.n_coords) != (stored.name, stored.n_coords)
+        if basis is not stored and (
+            other or np.abs(basis.matrix - stored.matrix).max() > SAME_BASIS
+        ):
             raise DscError(
                 f"{self.store.url}: found coordinates of the {stored.name} basis (diameter "
                 f"{stored.diameter}, {stored.n_coords} coordinates), need those of the "
                 f"{basis.name} basis ({basis.n_coords}): use the {stored.name} basis, or extract "
                 "the patches again without materialising them"
             )
-        return True
+        return _rows(self.store, names, start, stop)
 
 
 def open_patches(url: str | PathLike[str]) -> StoredPatches:
@@ -147,26 +131,41 @@ def of_store(store: Store) -> StoredPatches:
     )
 
 
+def materialize_span(store: Store, start: int, stop: int) -> None:
+    """Compute and write the coordinates of some patches of a set that is being written.
+
+    The positions, the pictures and the basis are there already. A task for whole chunks: it may
+    run anywhere, at the same time as others, and again.
+
+    Parameters
+    ----------
+    store
+        A store of patches with the variables `coords` and `rest`.
+    start, stop
+        The patches; whole chunks, or up to the last patch.
+    """
+    patches = replace(of_store(store), materialized=None)  # not those that are not there yet
+    coords, rest = patches.read_with_rest(_basis(store), start, stop)
+    store.write("coords", start, coords)
+    store.write("rest", start, rest)
+
+
 @lru_cache(maxsize=8)
 def _basis(store: Store) -> SteerableBasis:
     return read_basis(store)
 
 
 def _rows(store: Store, names: tuple[str, ...], start: int, stop: int) -> list[NDArray[Any]]:
-    """Rows of arrays of a store; chunks that are read in small pieces are kept for the next one."""
+    """Rows of arrays of a store; chunks that are read in small parts are kept for the next one."""
     chunk = store.chunks(names[0])[0]
-    if stop - start >= chunk:
+    if start == stop or stop - start >= chunk:
         return [store.read(name, slice(start, stop)) for name in names]
-    pieces = []
-    for number in range(start // chunk, -(-stop // chunk)):
-        first = number * chunk
-        whole = CACHE.get((store, names, number), lambda: _chunk(store, names, first, chunk))  # noqa: B023
-        rows = slice(max(start - first, 0), stop - first)
-        pieces.append([array[rows] for array in whole])
-    if not pieces:
-        return [store.read(name, slice(start, stop)) for name in names]
-    return [np.concatenate(arrays) for arrays in zip(*pieces, strict=True)]
-
-
-def _chunk(store: Store, names: tuple[str, ...], first: int, size: int) -> tuple[NDArray[Any], ...]:
-    return tuple(store.read(name, slice(first, first + size)) for name in names)
+    rows: list[list[NDArray[Any]]] = [[] for _ in names]
+    for begin in range(start - start % chunk, stop, chunk):
+        for name, parts in zip(names, rows, strict=True):
+            key = (store.url, store.token, name, begin)
+            whole = CACHE.get(key)
+            if whole is None:
+                whole = CACHE.put(key, store.read(name, slice(begin, begin + chunk)))
+            parts.append(whole[max(start - begin, 0) : stop - begin])
+    return [np.concatenate(parts) for parts in rows]

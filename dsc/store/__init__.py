@@ -1,28 +1,33 @@
-"""Zarr v3 groups that are complete or absent: patches, models and codes."""
+"""Zarr v3 groups that are complete or absent; what is in them is registered by other rooms."""
 
-from dsc.store.bases import basis_sizes, basis_variables, read_basis
-from dsc.store.create import add_pictures, check_free, create, remove_store
-from dsc.store.dataset import open_dataset
-from dsc.store.dataset import open_dataset as open  # noqa: A004
-from dsc.store.objects import sha256
-from dsc.store.schema import FORMAT, SCHEMAS, Variable
-from dsc.store.store import Store, is_finished, open_store
+from dsc.store.bases import basis_schema, basis_sizes, basis_variables, read_basis
+from dsc.store.create import add_group, check_free, create, remove_store
+from dsc.store.objects import normalize, read_object, sha256, zarr_store
+from dsc.store.schema import FORMAT, Variable, kinds, register, schema_of
+from dsc.store.store import Store, is_finished, open_dataset, open_store
+from dsc.store.store import open_dataset as open  # noqa: A004
 
 __all__ = [
     "FORMAT",
-    "SCHEMAS",
     "Store",
     "Variable",
-    "add_pictures",
+    "add_group",
+    "basis_schema",
     "basis_sizes",
     "basis_variables",
     "check_free",
     "create",
     "is_finished",
+    "kinds",
+    "normalize",
     "open",
     "open_dataset",
     "open_store",
     "read_basis",
+    "read_object",
+    "register",
     "remove_store",
+    "schema_of",
     "sha256",
+    "zarr_store",
 ]

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
 
-from dsc.basis import SteerableBasis
-from dsc.basis.grid import disk_mask
+from dsc.basis import SteerableBasis, disk_mask
+from dsc.store.schema import Variable
 from dsc.store.store import Store
+
+_VARIABLES = (
+    Variable("basis_matrix", ("pixel", "coord"), "float64", "sampled basis functions"),
+    Variable(
+        "basis_dual", ("pixel", "coord"), "float64",
+        "dual functions: coordinates are inner products with these",
+    ),
+    Variable(
+        "basis_frequency", ("coord",), "int64", "angular frequency of each coordinate", "turns"
+    ),
+    Variable(
+        "basis_level", ("coord",), "float64",
+        "fraction of the cut-off at which a coordinate comes in",
+    ),
+)  # fmt: skip
+
+
+def basis_schema(required: bool) -> tuple[Variable, ...]:
+    """The variables that a basis is made of, for the table of a kind of store."""
+    return tuple(replace(variable, required=required) for variable in _VARIABLES)
 
 
 def basis_variables(basis: SteerableBasis) -> dict[str, NDArray[Any]]:

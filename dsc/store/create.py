@@ -11,7 +11,7 @@ import numpy as np
 import zarr
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from dsc.errors import DscError, unknown_choice
+from dsc.errors import DscError, count_problem, unknown_choice
 from dsc.store.manifest import own_kind
 from dsc.store.objects import (
     is_occupied,
@@ -21,7 +21,7 @@ from dsc.store.objects import (
     reported,
     zarr_store,
 )
-from dsc.store.schema import FORMAT, PICTURES, Variable, schema_of
+from dsc.store.schema import FORMAT, Variable, schema_of
 from dsc.store.store import Store
 from dsc.store.strict import MANIFEST, METADATA
 from dsc.version import __version__
@@ -57,7 +57,7 @@ def create(
     variables
         Which optional arrays it has.
     """
-    schema = schema_of(kind)
+    schema = {name: v for name, v in schema_of(kind).items() if not v.group}
     for name in variables:
         if name not in schema:
             raise unknown_choice("variables", name, schema)
@@ -80,31 +80,35 @@ def create(
     return Store(place, kind, uuid.uuid4().hex, writable=True)
 
 
-def add_pictures(
+def add_group(
     store: Store,
-    stacks: Mapping[str, tuple[tuple[int, int, int], tuple[int, int, int]]],
+    name: str,
+    arrays: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
     attributes: Mapping[str, Any],
 ) -> None:
-    """Add the group `pictures` with these attributes, and arrays (image, y, x) in it.
+    """Add a group of arrays to a store that is being written.
 
     Parameters
     ----------
     store
-        A store of patches that is being written.
-    stacks
-        Name → (shape, chunks).
+        A store of a kind that has this group.
+    name
+        Of the group.
+    arrays
+        Name in the group → (shape, chunks).
     attributes
         Of the group.
     """
+    variable = schema_of(store.kind)[name]
     group = zarr.create_group(
         zarr_store(store.url, read_only=False),
-        path=PICTURES.name,
+        path=name,
         zarr_format=3,
         attributes=dict(attributes),
     )
-    for name, (shape, chunks) in stacks.items():
-        sizes = dict(zip(PICTURES.dims, shape, strict=True))
-        _add(group, name, PICTURES, sizes, dict(zip(PICTURES.dims, chunks, strict=True)))
+    for array, (shape, chunks) in arrays.items():
+        sizes, pieces = (dict(zip(variable.dims, size, strict=True)) for size in (shape, chunks))
+        _add(group, array, variable, sizes, pieces)
 
 
 def check_free(url: str | PathLike[str]) -> None:
@@ -165,10 +169,10 @@ def _check_sizes(
     dims = sorted({dim for variable in wanted for dim in variable.dims})
     problems = [f"the size of {dim} is missing" for dim in dims if dim not in sizes]
     problems += [
-        f"{what} of {dim}: found {size!r}, need a whole number ≥ {least}"
+        problem
         for what, given, least in (("size", sizes, 0), ("chunk", chunks, 1))
         for dim, size in given.items()
-        if not isinstance(size, int | np.integer) or size < least
+        if (problem := count_problem(f"{what} of {dim}", size, least))
     ]
     if problems:
         raise DscError("; ".join(problems))

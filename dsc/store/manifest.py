@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
 from dsc.errors import DscError
 from dsc.store.objects import is_occupied, list_objects, read_object, sha256, write_object
-from dsc.store.schema import FORMAT, SCHEMAS
+from dsc.store.schema import FORMAT, Variable, kinds, schema_of
 from dsc.store.strict import MANIFEST, METADATA
 
 SHOWN = 10  # missing chunks listed by name
@@ -50,12 +50,6 @@ def chunk_counts(array: Metadata) -> list[int]:
     return [-(-size // chunk) for size, chunk in zip(array["shape"], shape, strict=True)]
 
 
-def chunk_keys(name: str, counts: list[int]) -> Iterator[str]:
-    """The keys of all chunks of an array."""
-    for index in product(*map(range, counts)):
-        yield "/".join([name, "c", *map(str, index)])
-
-
 def write_manifest(url: str, kind: str, dsc_version: str) -> None:
     """Finish a store, refused while chunks are missing."""
     keys = list_objects(url)
@@ -68,7 +62,19 @@ def write_manifest(url: str, kind: str, dsc_version: str) -> None:
         node = json.loads(text)
         if node["node_type"] == "array":
             chunks[key.removesuffix(f"/{METADATA}")] = chunk_counts(node)
-    _check_complete(url, chunks, keys)
+    missing = [
+        key
+        for name, counts in chunks.items()
+        for index in product(*map(range, counts))
+        if (key := "/".join([name, "c", *map(str, index)])) not in keys
+    ]
+    if missing:
+        n_chunks = sum(map(math.prod, chunks.values()))
+        listed = ", ".join(missing[:SHOWN]) + (", …" if len(missing) > SHOWN else "")
+        raise DscError(
+            f"{url}: cannot be finished, {len(missing)} of {n_chunks} chunks are not written "
+            f"({listed}): write these, then finish again"
+        )
     content = asdict(Manifest(kind, FORMAT, dsc_version, metadata, chunks))
     content["sha256"] = _own_hash(content)
     write_object(url, MANIFEST, json.dumps(content, indent=1).encode())
@@ -95,6 +101,42 @@ def read_manifest(url: str) -> tuple[Manifest, str]:
     return Manifest(**content), sha256(text)
 
 
+def check_schema(url: str, manifest: Manifest) -> None:
+    """Refuse a store with damaged metadata or with arrays that do not fit its kind.
+
+    Groups of arrays are left out: there may be thousands in one, each checked when it is read.
+    """
+    schema = {name: v for name, v in schema_of(manifest.kind).items() if not v.group}
+    groups = tuple(schema_of(manifest.kind).keys() - schema)
+    problems = []
+    arrays: dict[str, Metadata] = {}
+    for key, digest in manifest.metadata.items():
+        name = key.removesuffix(METADATA).rstrip("/")
+        if name.partition("/")[0] in groups:
+            continue
+        text = read_object(url, key)
+        if text is None or sha256(text) != digest:
+            problems.append(f"{key} is {'missing' if text is None else 'damaged'}")
+        elif name:
+            arrays[name] = json.loads(text)
+    if problems:
+        raise DscError(f"{url}: {', '.join(problems)}: copy the store again, or make it again")
+    problems = [
+        f"array {variable.name!r} is missing"
+        for variable in schema.values()
+        if variable.required and variable.name not in arrays
+    ]
+    sizes: dict[str, int] = {}
+    for name, found in arrays.items():
+        if name in schema:
+            problems += _differences(schema[name], found, manifest, sizes)
+    if problems:
+        raise DscError(
+            f"{url}: is no store of {manifest.kind} in format {manifest.format}: "
+            f"{'; '.join(problems)}: make it again"
+        )
+
+
 def own_kind(url: str) -> str | None:
     """The kind of a store of ours, finished or not; None for anything else."""
     text = read_object(url, METADATA)
@@ -103,28 +145,7 @@ def own_kind(url: str) -> str | None:
         kind = attributes.get("dsc_kind")
     except (ValueError, AttributeError):
         return None
-    return kind if kind in SCHEMAS else None
-
-
-def is_finished(url: str) -> bool:
-    """Whether a store of ours is there and was finished."""
-    return read_object(url, MANIFEST) is not None and own_kind(url) is not None
-
-
-def _check_complete(url: str, chunks: dict[str, list[int]], keys: set[str]) -> None:
-    missing = [
-        key
-        for name, counts in chunks.items()
-        for key in chunk_keys(name, counts)
-        if key not in keys
-    ]
-    if missing:
-        n_chunks = sum(map(math.prod, chunks.values()))
-        listed = ", ".join(missing[:SHOWN]) + (", …" if len(missing) > SHOWN else "")
-        raise DscError(
-            f"{url}: cannot be finished, {len(missing)} of {n_chunks} chunks are not written "
-            f"({listed}): write these, then finish again"
-        )
+    return kind if kind in kinds() else None
 
 
 def _own_hash(content: dict[str, Any]) -> str:
@@ -144,3 +165,22 @@ def _why_absent(url: str) -> str:
             "dsc patches, dsc learn or dsc encode"
         )
     return f"{url}: nothing is there; check the path, or make it with dsc patches, learn or encode"
+
+
+def _differences(
+    variable: Variable, found: Metadata, manifest: Manifest, sizes: dict[str, int]
+) -> list[str]:
+    problems = []
+    dims = tuple(found.get("dimension_names") or ())
+    for what, present, expected in (
+        ("dimensions", dims, variable.dims),
+        ("type", found["data_type"], variable.dtype),
+        ("chunks", manifest.chunks.get(variable.name), chunk_counts(found)),
+    ):
+        if present != expected:
+            problems.append(f"array {variable.name!r} has {what} {present}, need {expected}")
+    if dims == variable.dims:
+        for dim, size in zip(dims, found["shape"], strict=True):
+            if sizes.setdefault(dim, size) != size:
+                problems.append(f"array {variable.name!r} has {dim} {size}, others {sizes[dim]}")
+    return problems

@@ -33,14 +33,9 @@ def normalize(url: str | PathLike[str]) -> str:
     return str(Path(text).expanduser().absolute())
 
 
-def is_local(url: str) -> bool:
-    """Whether a normalized URL is a path on a disk."""
-    return "://" not in url
-
-
 def zarr_store(url: str, read_only: bool) -> ZarrStore:
     """Zarr's own view of the objects below `url`."""
-    if is_local(url):
+    if "://" not in url:
         return LocalStore(url, read_only=read_only)
     return FsspecStore.from_url(url, read_only=read_only)
 
@@ -100,7 +95,7 @@ def remove_objects(url: str, keep: str = "") -> None:
         for path in children:
             if path.rstrip("/").rsplit("/", 1)[-1] != keep:
                 fs.rm(path, recursive=True)
-        if not keep and is_local(url):
+        if not keep and "://" not in url:
             Path(url).rmdir()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike
 from types import EllipsisType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import zarr
@@ -15,11 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsc.errors import DscError, unknown_choice
 from dsc.store import manifest
-from dsc.store.check import check_schema
 from dsc.store.objects import normalize, read_object, sha256, zarr_store
-from dsc.store.schema import variable_of
-from dsc.store.strict import METADATA, StrictStore
+from dsc.store.schema import check_variable
+from dsc.store.strict import MANIFEST, METADATA, StrictStore
 from dsc.version import __version__
+
+if TYPE_CHECKING:
+    import xarray
 
 Selection = slice | tuple[slice, ...] | EllipsisType
 
@@ -109,7 +111,11 @@ class Store:
         array = _array(self, variable)
         first = start if isinstance(start, tuple) else (start,)
         first += (0,) * (array.ndim - len(first))
-        found = _castable(variable, np.asarray(values), array.dtype)
+        found = np.asarray(values)
+        rule = "same_kind" if found.dtype.kind == "f" else "safe"  # floats may be rounded
+        if not np.can_cast(found.dtype, array.dtype, rule):  # type: ignore[arg-type]
+            raise DscError(f"{variable}: found values of type {found.dtype}, need {array.dtype}")
+        found = found.astype(array.dtype, copy=False)
         _check_place(f"{self.url}: {variable}", first, found.shape, array.shape, array.chunks)
         if found.size:
             try:
@@ -132,7 +138,19 @@ class Store:
 
 
 def open_store(url: str | PathLike[str], kind: str | None = None) -> Store:
-    """Open a finished store.
+    """Open a finished store at a path or URL; other kinds than `kind` are refused."""
+    place = normalize(url)
+    found, token = manifest.read_manifest(place)
+    if kind is not None and found.kind != kind:
+        raise DscError(f"{place}: found a store of {found.kind}, need one of {kind}")
+    manifest.check_schema(place, found)
+    return Store(place, found.kind, token)
+
+
+def open_dataset(url: str | PathLike[str], kind: str | None = None) -> xarray.Dataset:
+    """Open any store of ours as a dataset with named dimensions.
+
+    Arrays are read from the store when they are asked for, and checked as they are read.
 
     Parameters
     ----------
@@ -141,17 +159,18 @@ def open_store(url: str | PathLike[str], kind: str | None = None) -> Store:
     kind
         Refuse other kinds than this one.
     """
-    place = normalize(url)
-    found, token = manifest.read_manifest(place)
-    if kind is not None and found.kind != kind:
-        raise DscError(f"{place}: found a store of {found.kind}, need one of {kind}")
-    check_schema(place, found)
-    return Store(place, found.kind, token)
+    import xarray  # takes a while, and few processes need it
+
+    dataset: xarray.Dataset = xarray.open_zarr(
+        open_store(url, kind).zarr(), consolidated=False, chunks=None, zarr_format=3
+    )
+    return dataset
 
 
 def is_finished(url: str | PathLike[str]) -> bool:
     """Whether a finished store of ours is there."""
-    return manifest.is_finished(normalize(url))
+    place = normalize(url)
+    return read_object(place, MANIFEST) is not None and manifest.own_kind(place) is not None
 
 
 @lru_cache(maxsize=64)
@@ -176,7 +195,7 @@ def _attributes(store: Store, prefix: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _array(store: Store, variable: str) -> zarr.Array[Any]:
-    variable_of(store.kind, variable)
+    check_variable(store.kind, variable)
     if not store.writable and variable not in (known := store.variables):
         raise unknown_choice(f"{store.url}: array", variable, known)
     try:
@@ -186,14 +205,6 @@ def _array(store: Store, variable: str) -> zarr.Array[Any]:
     except FileNotFoundError as error:
         raise DscError(f"{store.url}: has no array {variable!r}") from error
     return array.with_config({"write_empty_chunks": True})
-
-
-def _castable(name: str, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """`values` as `dtype`, where no whole number can change (floats may be rounded)."""
-    rule = "same_kind" if values.dtype.kind == "f" else "safe"
-    if not np.can_cast(values.dtype, dtype, rule):  # type: ignore[arg-type]
-        raise DscError(f"{name}: found values of type {values.dtype}, need {dtype}")
-    return np.asarray(values, dtype)
 
 
 def _check_place(

@@ -1,5 +1,6 @@
 """Classes of textures that may appear in any orientation."""
 
+from dsc.texture import schema as _schema  # noqa: F401 (registers what is stored)
 from dsc.texture.config import BINS, HISTOGRAMS, METHODS, TextureConfig
 from dsc.texture.dataset import Dataset, label_indices, read_inputs
 from dsc.texture.evaluate import (

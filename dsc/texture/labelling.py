@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis, bad_values
 from dsc.images import Picture
-from dsc.patches import kernels as patch_kernels
-from dsc.patches.cut import disk_pixels
+from dsc.patches import cut_grid
 from dsc.pursuit import EMPTY, MOST_STILL, Coder, Search, packed_order, search_tables
 from dsc.texture import kernels
 
@@ -171,16 +170,7 @@ class Labeller:
             (part.start * self.stride, (part.stop - 1) * self.stride + side)
             for part in (rows, columns)
         )
-        pixels = picture.read(y0, y1, x0, x1)
-        width = x1 - x0
-        y, x = np.mgrid[0 : y1 - y0 - side + 1 : self.stride, 0 : width - side + 1 : self.stride]
-        start = np.ascontiguousarray((y * width + x).ravel(), np.int64)
-        dy, dx = disk_pixels(side).T
-        disks = np.empty((start.size, len(dy)), np.float32)
-        patch_kernels.cut(
-            np.ascontiguousarray(pixels).reshape(-1), start, np.arange(start.size), dy * width + dx,
-            True, False, disks,
-        )  # fmt: skip
+        disks = cut_grid(picture.read(y0, y1, x0, x1), side, self.stride, center=True)
         return self.basis.project(disks)
 
 

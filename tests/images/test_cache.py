@@ -11,30 +11,31 @@ from dsc.images.cache import ByteCache
 
 def test_cache__oldest_go_first():
     cache, made = ByteCache(300), []
-
-    def make(key):
-        made.append(key)
-        return (np.full(100, key, np.uint8),)
-
     for key in (1, 2, 3, 1, 4, 1, 2):
-        assert cache.get(key, lambda key=key: make(key))[0][0] == key
+        value = cache.get(key)
+        if value is None:
+            made.append(key)
+            value = cache.put(key, np.full(100, key, np.uint8))
+        assert value[0] == key
     assert made == [1, 2, 3, 4, 2]
     assert cache._size == 300
 
 
 def test_cache__can_be_emptied():
     cache = ByteCache(300)
-    first = cache.get(1, lambda: (np.zeros(100, np.uint8),))
+    cache.put(1, np.zeros(100, np.uint8))
     cache.clear()
-    assert cache.get(1, lambda: (np.zeros(100, np.uint8),)) is not first
+    assert cache.get(1) is None
+    cache.put(1, np.zeros(100, np.uint8))
     assert cache._size == 100
 
 
 def test_cache__one_value_may_be_too_large():
     cache = ByteCache(10)
-    large = cache.get("a", lambda: (np.zeros(100, np.uint8),))
-    assert cache.get("a", lambda: (np.ones(1),)) is large
-    cache.get("b", lambda: (np.zeros(5, np.uint8),))
+    large = cache.put("a", np.zeros(100, np.uint8))
+    assert cache.get("a") is large
+    assert cache.put("a", np.ones(1)) is large  # the first one stays
+    cache.put("b", np.zeros(5, np.uint8))
     assert cache._size == 5
 
 
@@ -43,7 +44,8 @@ def test_cache__threads_see_right_values():
 
     def read(number):
         key = number % 37
-        return cache.get(key, lambda: (np.full(100, key),))[0][0] == key
+        value = cache.get(key)
+        return (cache.put(key, np.full(100, key)) if value is None else value)[0] == key
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(read, range(5000)))

@@ -13,8 +13,8 @@ from dsc.patches import PatchConfig
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"diameter": 2}, r"diameter: found 2, need 3 to 255"),
-        ({"diameter": 11.5}, r"diameter: found 11.5"),
+        ({"diameter": 2}, r"diameter: found 2, need a whole number from 3 to 255"),
+        ({"diameter": 11.5}, r"diameter: found 11.5, need a whole number from 3 to 255"),
         ({"stride": 0}, r"stride: found 0, need a whole number ≥ 1"),
         ({"min_std": -0.1}, r"min_std: found -0.1, need a number ≥ 0"),
         ({"min_std": float("nan")}, r"min_std: found nan"),

@@ -296,6 +296,5 @@ def test_huge__pictures_are_read_by_tile(tmp_path):
 
 def _middle(shape, tile):
     """Only the row of tiles in which something is, so that the test is short."""
-    return [
-        entry for entry in tiles.tiles_of(shape, tile) if entry[2][0].start == 9000 - 9000 % tile[0]
-    ]
+    top = 9000 - 9000 % tile[0]
+    return [entry for entry in tiles.tiles_of(shape, tile) if entry.y.start == top]

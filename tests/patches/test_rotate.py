@@ -8,7 +8,7 @@ from scipy.ndimage import map_coordinates
 
 from dsc.basis.grid import disk_mask
 from dsc.errors import DscError
-from dsc.patches import PatchConfig, extract_patches, spline
+from dsc.patches import PatchConfig, cut, extract_patches
 
 
 def oracle(image, y, x, turn, diameter):
@@ -38,7 +38,7 @@ def test_turned__far_pixels_do_not_matter(tmp_path, picture):
     config = PatchConfig(stride=37, rotate=(33.0,))
     patches = extract_patches(image, tmp_path / "a", config)
     at = patches.positions(0, patches.n_patches)
-    assert at.y.max() > 2 * spline.CELL
+    assert at.y.max() > 2 * cut.CELL
     for i in range(0, patches.n_patches, 29):
         expected = oracle(image.astype(np.float64), at.y[i], at.x[i], np.float64(at.turn[i]), 11)
         np.testing.assert_allclose(patches.pixels(i, i + 1)[0], expected, atol=1e-6)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dsc.store import SCHEMAS, create
+from dsc.store import create, schema_of
 
 SIZES = {"patch": 10, "slot": 2, "atom": 3, "coord": 4, "pixel": 5, "y": 3, "x": 3, "iteration": 2}
 SIZES |= {"label": 2, "image": 6}
@@ -27,9 +27,10 @@ def arrays():
     def make(kind):
         rng = np.random.default_rng(0)
         made = {}
-        for variable in SCHEMAS[kind].values():
-            shape = tuple(SIZES[dim] for dim in variable.dims)
-            made[variable.name] = rng.integers(0, 2, shape).astype(variable.dtype)
+        for variable in schema_of(kind).values():
+            if not variable.group:
+                shape = tuple(SIZES[dim] for dim in variable.dims)
+                made[variable.name] = rng.integers(0, 2, shape).astype(variable.dtype)
         return made
 
     return make
@@ -41,7 +42,7 @@ def finished(tmp_path, arrays):
 
     def make(kind="codes", name="store.zarr"):
         url = tmp_path / name
-        store = create(url, kind, SIZES, {"patch": 4}, {"answer": 42}, list(SCHEMAS[kind]))
+        store = create(url, kind, SIZES, {"patch": 4}, {"answer": 42}, list(arrays(kind)))
         for variable, values in arrays(kind).items():
             store.write(variable, 0, values)
         store.finish()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dsc.errors import DscError
-from dsc.store import SCHEMAS, is_finished, open_dataset, open_store
+from dsc.store import is_finished, kinds, open_dataset, open_store
 
 
 def chunk_files(url):
@@ -26,7 +26,7 @@ def edit_manifest(url, **changes):
     path.write_text(json.dumps(content | {"sha256": hashlib.sha256(text).hexdigest()}))
 
 
-@pytest.mark.parametrize("kind", SCHEMAS)
+@pytest.mark.parametrize("kind", kinds())
 def test_chunk__a_flipped_bit_is_an_error_that_names_it(kind, finished, flip):
     url = finished(kind)
     for file in chunk_files(url):
@@ -42,7 +42,7 @@ def test_chunk__a_flipped_bit_is_an_error_that_names_it(kind, finished, flip):
         open_store(url).read(name)
 
 
-@pytest.mark.parametrize("kind", SCHEMAS)
+@pytest.mark.parametrize("kind", kinds())
 def test_chunk__a_missing_one_is_an_error_that_names_it(kind, finished):
     url = finished(kind)
     for file in chunk_files(url):

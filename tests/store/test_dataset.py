@@ -9,16 +9,25 @@ import pytest
 
 import dsc
 from dsc.errors import DscError
-from dsc.store import SCHEMAS, basis_sizes, basis_variables, create, open_dataset, read_basis
+from dsc.store import (
+    basis_sizes,
+    basis_variables,
+    create,
+    kinds,
+    open_dataset,
+    read_basis,
+    schema_of,
+)
 
 
-@pytest.mark.parametrize("kind", SCHEMAS)
+@pytest.mark.parametrize("kind", kinds())
 def test_dataset__has_named_dimensions_and_descriptions(kind, finished, arrays):
     dataset = open_dataset(finished(kind))
     assert dataset.attrs["dsc_kind"] == kind
     assert dataset.attrs["answer"] == 42
-    assert set(dataset.variables) == set(SCHEMAS[kind])
-    for name, variable in SCHEMAS[kind].items():
+    assert set(dataset.variables) == set(arrays(kind))
+    for name in dataset.variables:
+        variable = schema_of(kind)[name]
         assert dataset[name].dims == variable.dims
         assert dataset[name].dtype == variable.dtype
         assert dataset[name].attrs["description"] == variable.description

@@ -9,12 +9,12 @@ import pytest
 import dsc
 from dsc.errors import DscError
 from dsc.patches import PatchConfig, extract_patches, open_patches
-from dsc.store import SCHEMAS, create, is_finished, open_dataset, open_store
+from dsc.store import create, is_finished, open_dataset, open_store, schema_of
 
 
 def write_codes(url, finish=True):
     store = create(url, "codes", {"patch": 10, "slot": 2}, {"patch": 4}, {"n_angles": 60})
-    for name, variable in SCHEMAS["codes"].items():
+    for name, variable in schema_of("codes").items():
         values = np.arange(20).reshape(10, 2).astype(variable.dtype)
         values = values if len(variable.dims) == 2 else values[:, 0]
         for start in (8, 0, 4):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import dsc
 from dsc.errors import DscError
-from dsc.store import FORMAT, SCHEMAS, create, is_finished, open_store
+from dsc.store import FORMAT, create, is_finished, kinds, open_store, schema_of
 
 CODES = {"patch": 10, "slot": 2}
 
@@ -36,15 +36,15 @@ def codes_store(path, n_patches=10, chunk=4):
 
 
 def write_codes(store, n_patches=10):
-    for name, variable in SCHEMAS["codes"].items():
+    for name, variable in schema_of("codes").items():
         shape = (n_patches, 2)[: len(variable.dims)]
         store.write(name, 0, np.ones(shape, variable.dtype))
 
 
-@pytest.mark.parametrize("kind", SCHEMAS)
+@pytest.mark.parametrize("kind", kinds())
 def test_store__what_was_written_is_read(kind, finished, arrays):
     store = open_store(finished(kind), kind)
-    assert set(store.variables) == set(SCHEMAS[kind])
+    assert set(store.variables) == set(arrays(kind))
     for name, values in arrays(kind).items():
         found = store.read(name)
         assert found.dtype == values.dtype
@@ -144,7 +144,7 @@ def test_chunks__empty_ones_are_written_with_checksums(tmp_path):
     store.write("atom", 0, np.zeros((10, 2), np.uint16))
     store.write("error", 0, np.full(10, np.nan, np.float32))
     store.finish()
-    for name in SCHEMAS["codes"]:
+    for name in schema_of("codes"):
         metadata = json.loads((tmp_path / "a" / name / "zarr.json").read_text())
         assert metadata["codecs"][-1]["name"] == "crc32c"
         assert "_FillValue" not in metadata["attributes"]

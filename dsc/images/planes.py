@@ -13,7 +13,7 @@ import zarr
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.store.objects import normalize, read_object, sha256, zarr_store
+from dsc.store import normalize, read_object, sha256, zarr_store
 
 COLORS = (3, 4)  # length of a last axis that is taken for red, green, blue (and alpha)
 
@@ -41,18 +41,17 @@ class Plane:
     shape: tuple[int, int]
     chunks: tuple[int, int]
 
-    def read(self, y0: int, y1: int, x0: int, x1: int) -> NDArray[Any]:
+    def read(self, y: slice, x: slice) -> NDArray[Any]:
         """A window in the array's own type: (y, x), or (y, x, color)."""
         try:
-            array = _open(self.url, self.path, self.metadata)
-            window: tuple[int | slice, ...] = (*self.index, slice(y0, y1), slice(x0, x1))
-            return np.asarray(array[window])
+            window: tuple[int | slice, ...] = (*self.index, y, x)
+            return np.asarray(_open(self.url, self.path, self.metadata)[window])
         except DscError:
             raise
         except Exception as error:
             raise DscError(
-                f"{self.url}: array {self.path or '/'!r} cannot be read at rows {y0} to {y1}, "
-                f"columns {x0} to {x1}: {error}"
+                f"{self.url}: array {self.path or '/'!r} cannot be read at rows {y.start} to "
+                f"{y.stop}, columns {x.start} to {x.stop}: {error}"
             ) from error
 
 

@@ -1,0 +1,24 @@
+"""What a store of a texture model holds."""
+
+from dsc.store import Variable, basis_schema, register
+
+register(
+    "texture",
+    Variable("atoms", ("label", "atom", "coord"), "float32", "atoms of each class, unit norm"),
+    Variable(
+        "atoms_pixels", ("label", "atom", "y", "x"), "float32",
+        "atoms of each class as pictures, NaN off the disk",
+    ),
+    Variable(
+        "history", ("label", "iteration"), "float64",
+        "mean squared error per pixel of the disk before each iteration, and at the end",
+    ),
+    Variable("atom_count", ("label", "atom"), "int64", "uses of each atom in the last pass"),
+    *basis_schema(required=True),
+    Variable("mask", ("y", "x"), "bool", "True inside the disk"),
+    Variable(
+        "image_count", ("image", "label", "atom"), "int32",
+        "patches of each training picture that an atom of a class codes best",
+    ),
+    Variable("image_label", ("image",), "int32", "class of each training picture"),
+)  # fmt: skip
