@@ -4,7 +4,7 @@ from dsc.dictionary import schema as _schema  # noqa: F401 (registers what is st
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.encode import Coded
 from dsc.dictionary.events import End, Iteration, Start
-from dsc.dictionary.learn import advance, learn, learn_many, make_problem, plan_learning
+from dsc.dictionary.learning import advance, learn, learn_many, make_problem, plan_learning
 from dsc.dictionary.loop import Problem, plan_work, workload_of
 from dsc.dictionary.model import Dictionary, load_dictionary
 from dsc.dictionary.plot import atom_shades, mosaic, plot_atoms, plot_disks, shades

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from dsc.dictionary.learn import learn
+from dsc.dictionary.learning import learn
 from dsc.dictionary.model import Dictionary
 from dsc.errors import DscError, not_fitted
 from dsc.patches import ArrayPatches

@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from typing import TypeVar
 
 from dsc.errors import DscError, raise_listed, unknown_choice
-from dsc.images.formats import SUFFIXES
+from dsc.images import SUFFIXES
 
 _IMAGES = "images"
 _CLASSES, _TRAIN, _TEST, _DEFS = "classes.txt", "train.txt", "test.txt", "defs.txt"

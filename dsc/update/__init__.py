@@ -1,6 +1,6 @@
 """The pure half of learning: statistics that merge, and the atoms they give."""
 
-from dsc.update.solve import random_atoms, solve
+from dsc.update.atoms import random_atoms, solve
 from dsc.update.statistics import (
     UPDATES,
     AnyStatistics,

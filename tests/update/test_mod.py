@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dsc
-from dsc.update.solve import joint_least_squares
+from dsc.update.atoms import joint_least_squares
 
 BASES = {
     "disk": dsc.disk_basis(5),

@@ -5,7 +5,7 @@ import oracles
 import pytest
 
 import dsc
-from dsc.update.solve import rotation_correlations
+from dsc.update.atoms import rotation_correlations
 
 
 def unit(rows):
