@@ -51,7 +51,9 @@ OTHERS = (
 
 def some_pictures(rng, labels, size=(128, 128)):
     """Cuts of photographed textures, one for each label."""
-    photos = [np.asarray(getattr(textures, name)(), np.float32) / 255 for name in ("brick", "grass")]
+    photos = [
+        np.asarray(getattr(textures, name)(), np.float32) / 255 for name in ("brick", "grass")
+    ]
     pictures = []
     for number in range(len(labels)):
         photo = photos[rng.integers(2)]
@@ -121,7 +123,8 @@ def large(**options):
     predicted = truth.copy()
     for (true, other), count in WRONG.items():
         predicted[16 * true : 16 * true + count] = other
-    config = TextureConfig(n_atoms=100, diameter=options.pop("diameter", 15), stride=8)
+    sizes = {name: options.pop(name, usual) for name, usual in (("diameter", 15), ("stride", 8))}
+    config = TextureConfig(n_atoms=100, **sizes)
     return some_evaluation(config, CLASSES, truth, predicted, angles=ANGLES * 48, **options)
 
 
@@ -379,7 +382,9 @@ def test_facts__are_those_of_the_evaluation(report):
     assert facts["n_test"] == len(done.truth) == np.sum(facts["confusion"])
     height, width = done.data.train.pictures[0].shape
     windows = [(size - config.diameter) // config.stride + 1 for size in (height, width)]
-    assert facts["n_patches_labelled"] == 900 * len(done.truth) + facts["n_train"] * np.prod(windows)
+    assert facts["n_patches_labelled"] == 900 * len(done.truth) + facts["n_train"] * np.prod(
+        windows
+    )
     assert facts["patches_per_second"] == 900 / 0.125
     assert sum(pair["count"] for pair in facts["confused_pairs"]) == np.sum(
         done.truth != done.predicted
@@ -475,7 +480,7 @@ def test_report__overwrites_nothing_that_is_not_its_own(tmp_path, name):
 
 
 def test_report__of_large_pictures_and_patches_stays_small(tmp_path):
-    done = large(diameter=41, size=(128, 128))
+    done = large(diameter=41, stride=32)
     rng = np.random.default_rng(2)
     noise = [
         Picture(f"{i}", None, (600, 400), rng.random((600, 400), np.float32)) for i in range(40)
