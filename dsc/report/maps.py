@@ -58,7 +58,8 @@ def paint(labels: NDArray[np.integer], colours: Colours) -> NDArray[np.uint8]:
     """(y, x, 4) colours of labels (y, x), clear where there is no class, −1."""
     table = np.zeros((len(colours) + 1, 4), np.uint8)  # the last is for −1
     table[:-1, :3], table[:-1, 3] = colours, 255
-    return table[labels]
+    painted: NDArray[np.uint8] = table[labels]
+    return painted
 
 
 def write_maps(model: TextureModel, pictures: Sequence[Picture], folder: Path) -> None:

@@ -443,7 +443,7 @@ def test_compared_method__refuses_other_pictures_and_what_is_no_report(tmp_path)
         replace(done.data, train=done.data.test),
         tiny().data,
     ):
-        with pytest.raises(DscError, match="run is of other pictures .*need those of this run"):
+        with pytest.raises(DscError, match=r"run is of other pictures .*need those of this run"):
             compared_method(tmp_path / "run", other)
     (tmp_path / "learn" / "report").mkdir(parents=True)
     (tmp_path / "learn" / "report" / "report.json").write_text('{"kind": "dsc report"}')
