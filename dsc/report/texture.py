@@ -3,155 +3,175 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dsc.errors import DscError
-from dsc.files import write_whole
-from dsc.report import texture_figures as figures
-from dsc.report import texture_gallery as gallery
-from dsc.report import texture_sections as sections
-from dsc.report.figures import Drawn, draw
-from dsc.report.numbers import Numbers
-from dsc.report.page import page
-from dsc.report.sections import STYLE as REPORT_STYLE
-from dsc.report.texture_images import ClassMap, ConfusedPair, Pictures, class_colours
+import numpy as np
 
-__all__ = [
-    "KIND",
-    "PLOTS",
-    "ClassMap",
-    "ConfusedPair",
-    "Pictures",
-    "class_colours",
-    "write_texture_report",
-]
+from dsc.dictionary import mosaic
+from dsc.errors import DscError
+from dsc.report import texture_figures as plots
+from dsc.report.figures import draw
+from dsc.report.maps import class_colours
+from dsc.report.render import Page, Place
+from dsc.report.texture_pictures import COLUMNS, Bytes, Gallery
+from dsc.texture import BINS, Benchmark, Evaluation, Method
+from dsc.version import __version__
 
 KIND = "dsc texture report"  # by which we know a report.json of ours
 PLOTS = ("angles", "confusion", "pairs", "maps", "atoms", "history")
+SUITES = ("Outex_TC_00010", "Outex_tl84")  # the data of the paper, and the same by another lamp
+CITED = tuple(  # what the paper prints
+    Method(
+        method,
+        setting,
+        accuracy,
+        source=f"the paper, on {SUITES[0]}: cited, not run",
+        group="cited",
+        suite=SUITES[0],
+    )
+    for method, accuracy, setting in (
+        ("standard K-SVD", 0.44, "M = 100, N = 11, K = 3"),
+        ("augmented K-SVD", 0.56, "M = 100, N = 15, K = 1"),
+        ("DenseNet169", 0.9983, ""),
+        ("FV-CNN, other CNNs, the literature", None, ""),  # a table that is not repeated here
+    )
+)
 
 
-def write_texture_report(folder: Path, facts: dict[str, Any], pictures: Pictures) -> Path:
+def write_texture_report(
+    folder: Path, evaluation: Evaluation, methods: Sequence[Method] = ()
+) -> dict[str, Any]:
     """Write FOLDER/index.html, report.json and the plots; a report of ours is replaced.
 
     Parameters
     ----------
     folder
         Made if it does not exist.
-    facts
-        All numbers of the page, which go to report.json as they are. The first of the `methods`
-        is this run; those whose source says "cited" were not run here.
-    pictures
-        What is shown beside them.
+    evaluation
+        What is reported.
+    methods
+        What it is compared with, besides other histograms and the paper's own numbers.
 
     Returns
     -------
-    The page.
+    The numbers of the page, as in report.json.
     """
-    plain: dict[str, Any] = json.loads(json.dumps(facts))  # numbers on the page as in the file
-    _check(folder, plain, pictures)
-    drawn = {name: draw(figure) for name, figure in _figures(plain, pictures).items()}
-    text = page(
-        plain["title"],
-        _body(Numbers(plain), pictures, drawn),
-        style=REPORT_STYLE + sections.STYLE + gallery.STYLE,
-    )
-    _write(folder, plain, drawn, text)
-    return folder / "index.html"
+    place = Place.folder(folder)
+    place.check(KIND, PLOTS)
+    facts = texture_facts(evaluation, methods)
+    gallery = Gallery.of(evaluation)
+    figures = {name: draw(figure) for name, figure in _figures(facts, gallery).items()}
+    images = _images(facts, evaluation, gallery)
+    return place.write(Page("texture.html", facts["title"], facts, figures, images))
 
 
-def _figures(facts: dict[str, Any], pictures: Pictures) -> dict[str, Any]:
+def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dict[str, Any]:
+    """All numbers of the report."""
+    model, data = evaluation.model, evaluation.data
+    windows = (math.prod(model.labeller.grid(one.shape)) for one in data.train.pictures)
+    rows = [
+        evaluation.as_method("ours", "this run"),
+        *(
+            other.as_method("compared", "the same labels")
+            for other in evaluation.with_other_histograms()
+        ),
+        *methods,
+        *(CITED if data.name in SUITES else ()),
+    ]
+    pairs = evaluation.confused_pairs
+    return {
+        "kind": KIND,
+        "title": f"Texture classification of {data.name}",
+        "data": f"{len(data.train):,} training and {len(data.test):,} test pictures of {data.name}",
+        **_pictures_of(data),
+        "config": {**asdict(model.config), "n_angles": model.labeller.n_angles},
+        "accuracy": evaluation.accuracy,
+        "accuracy_by_angle": evaluation.accuracy_by_angle,
+        "confusion": evaluation.confusion.tolist(),
+        "confused_pairs": [{"true": t, "predicted": p, "count": count} for t, p, count in pairs],
+        "methods": [asdict(row) for row in rows],
+        "seconds": evaluation.seconds,
+        "patches_per_second": evaluation.patches_per_second,
+        "n_patches_labelled": evaluation.n_patches + sum(windows),
+        "pruned": evaluation.pruned,
+        "atoms_sha256": model.sha256,
+        "numerics": model.numerics,
+        "version": __version__,
+        "history": model.history.tolist(),
+    }
+
+
+def compared_method(path: str | PathLike[str], data: Benchmark) -> Method:
+    """The row of another evaluation, from its run folder; refused if it is of other pictures."""
+    file = Path(path) / "report" / "report.json"
+    try:
+        facts = json.loads(file.read_text(encoding="utf-8"))
+        row = {name: facts["methods"][0][name] for name in ("method", "setting", "accuracy")}
+    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise DscError(f"compare: found no report of an evaluation at {file}") from error
+    expected = _pictures_of(data)
+    found = {key: facts.get(key) for key in expected}
+    if found != expected:
+        raise DscError(
+            f"compare: {path} is of other pictures ({found}), need those of this run ({expected})"
+        )
+    name = Path(path).name
+    return Method(**row, source=f"the run {name}", group="compared", suite=data.name)
+
+
+def _pictures_of(data: Benchmark) -> dict[str, Any]:
+    """What two evaluations share that can be compared."""
+    return {
+        "suite": data.name,
+        "label_names": list(data.label_names),
+        "n_train": len(data.train),
+        "n_test": len(data.test),
+    }
+
+
+def _figures(facts: dict[str, Any], gallery: Gallery) -> dict[str, Any]:
     """Every plot by the name of its files."""
     names = facts["label_names"]
-    plots = {
-        "confusion": figures.plot_confusion(facts["confusion"], names),
-        "atoms": figures.plot_atoms(pictures.atoms, names),
+    figures = {
+        "confusion": plots.plot_confusion(facts["confusion"], names),
+        "atoms": plots.plot_atoms(gallery.atoms, names),
     }
     if facts["accuracy_by_angle"]:
-        plots["angles"] = figures.plot_angles(facts["accuracy_by_angle"], facts["accuracy"])
+        figures["angles"] = plots.plot_angles(facts["accuracy_by_angle"], facts["accuracy"])
     if any(facts["history"]):
-        plots["history"] = figures.plot_errors(facts["history"], names)
-    if pictures.maps:
-        plots["maps"] = figures.plot_maps(pictures, len(names))
-    if pictures.confused:
-        plots["pairs"] = figures.plot_pairs(pictures)
-    return plots
+        figures["history"] = plots.plot_errors(facts["history"], names)
+    if gallery.maps:
+        figures["maps"] = plots.plot_maps(gallery.maps)
+    if gallery.mistakes:
+        figures["pairs"] = plots.plot_pairs(gallery.mistakes)
+    return figures
 
 
-def _body(show: Numbers, pictures: Pictures, drawn: dict[str, Drawn]) -> list[str]:
-    return [
-        sections.lead(show),
-        sections.key_figures(show),
-        sections.angles(show, drawn.get("angles")),
-        sections.methods(show),
-        sections.confusion(show),
-        gallery.confused(show, pictures),
-        gallery.class_maps(show, pictures),
-        gallery.atoms(show, pictures),
-        gallery.errors(show, drawn.get("history")),
-        gallery.what_was_run(show),
-    ]
-
-
-def _check(folder: Path, facts: dict[str, Any], pictures: Pictures) -> None:
-    """Refuse what does not fit together, and to overwrite what is no report of ours."""
-    n_labels = len(facts["label_names"])
-    told = {(pair["true"], pair["predicted"]) for pair in facts["confused_pairs"]}
-    shapes = {
-        "rows of confusion": len(facts["confusion"]),
-        "histories": len(facts["history"]) or n_labels,  # there may be none
-        "dictionaries of atoms": len(pictures.atoms),
-        "dictionaries of counts": len(pictures.count),
+def _images(facts: dict[str, Any], evaluation: Evaluation, gallery: Gallery) -> dict[str, Any]:
+    """What else the template draws."""
+    count = evaluation.model.atom_count
+    angles = facts["accuracy_by_angle"]
+    return {
+        "n_right": int((evaluation.truth == evaluation.predicted).sum()),
+        "bins": BINS[evaluation.model.config.histogram],
+        "lowest": plots.accuracy_axis(angles) if angles else 0.0,
+        "strengths": plots.cell_strengths(facts["confusion"]).tolist(),
+        "maps": gallery.maps,
+        "mistakes": gallery.mistakes,
+        "colours": ["#" + bytes(c.tolist()).hex() for c in class_colours(len(count))],
+        "strips": [list(_strips(disks)) for disks in gallery.atoms],
+        "uses": [(int(uses.max()), int(uses.min())) for uses in count],
+        "all_atoms": gallery.atoms.shape[1] == count.shape[1],
     }
-    problems = [
-        f"found {found} {what}, need {n_labels}, one for each class"
-        for what, found in shapes.items()
-        if found != n_labels
-    ]
-    problems += [
-        f"found pictures of {pair.true} taken for {pair.predicted}, which is not in confused_pairs"
-        for pair in pictures.confused
-        if (pair.true, pair.predicted) not in told
-    ]
-    if facts["kind"] != KIND:
-        problems.append(f"found kind {facts['kind']!r}, need {KIND!r}")
-    taken = [] if _ours(folder) else [path for path in _files(folder) if path.exists()]
-    if taken:
-        problems.append(
-            f"{taken[0]}: exists and is no texture report of dsc; it is not overwritten: choose "
-            "another folder, or remove it"
-        )
-    if problems:
-        raise DscError("; ".join(problems))
 
 
-def _ours(folder: Path) -> bool:
-    try:
-        content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and content.get("kind") == KIND
-
-
-def _files(folder: Path) -> list[Path]:
-    """Every file that a report may have."""
-    plots = [folder / f"{name}.{suffix}" for name in PLOTS for suffix in ("png", "svg")]
-    return [folder / "report.json", *plots, folder / "index.html"]
-
-
-def _write(folder: Path, facts: dict[str, Any], drawn: dict[str, Drawn], text: str) -> None:
-    """Write all files, the page last: where there is a page, all of it is there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "index.html").unlink(missing_ok=True)
-        write_whole(
-            folder / "report.json", json.dumps(facts, indent=1, ensure_ascii=False).encode()
-        )
-        for path in _files(folder)[1:]:
-            path.unlink(missing_ok=True)
-        for name, one in drawn.items():
-            write_whole(folder / f"{name}.png", one.png)
-            write_whole(folder / f"{name}.svg", one.svg)
-        write_whole(folder / "index.html", text.encode())
-    except OSError as error:
-        raise DscError(f"{folder}: the report cannot be written: {error}") from error
+def _strips(disks: Bytes) -> Iterable[Bytes]:
+    """The first row of a class's atoms, and the others if there are more, as wide as it."""
+    clear = np.zeros((-len(disks) % COLUMNS, *disks.shape[1:]), np.uint8)
+    whole = np.concatenate([disks, clear])
+    return (mosaic(part, COLUMNS) for part in (whole[:COLUMNS], whole[COLUMNS:]) if len(part))

@@ -6,38 +6,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from dsc.dictionary import mosaic
 from dsc.report.figures import (
     ACCENT,
     INK,
     PALE,
     SECOND,
-    SIZE,
     drawing,
+    make_axes,
     set_accuracy_axis,
     set_error_axis,
 )
-from dsc.report.texture_images import (
-    COLUMNS,
-    Floats,
-    Pictures,
-    atom_strip,
-    class_colours,
-    small_grey,
-    small_map,
-)
+from dsc.report.texture_pictures import COLUMNS, Bytes, ClassMap, Mistake
 
 LOW_ENDS = (0.99, 0.98, 0.95, 0.9, 0.8, 0.5, 0.0)  # where an axis of accuracies may begin
-MOST_ROWS = 24  # of pictures in one figure
-TILE_SIDE = 240  # pixels of a picture in a figure
 MOST_LETTERS = 16  # of a class in a figure
-
-Tile = NDArray[np.uint8]
 
 
 def accuracy_axis(by_angle: Sequence[dict[str, Any]]) -> float:
@@ -55,8 +43,8 @@ def accuracy_axis(by_angle: Sequence[dict[str, Any]]) -> float:
     """
     worst = max(1 - one["accuracy"] for one in by_angle)
     single = 1 / max(1, min(one["n"] for one in by_angle))
-    need = max(1.15 * worst, 4 * single)
-    return next((low for low in LOW_ENDS if 1 - low >= need - 1e-9), 0.0)
+    span = max(1.15 * worst, 4 * single)
+    return next((low for low in LOW_ENDS if 1 - low >= span - 1e-9), 0.0)
 
 
 def plot_angles(by_angle: Sequence[dict[str, Any]], overall: float) -> Figure:
@@ -65,16 +53,16 @@ def plot_angles(by_angle: Sequence[dict[str, Any]], overall: float) -> Figure:
     place = np.arange(len(by_angle))
     accuracy = np.array([one["accuracy"] for one in by_angle])
     with drawing():
-        figure, axes = _axes("angle of the test pictures", "accuracy")
+        figure, axes = make_axes("angle of the test pictures", "accuracy")
         axes.bar(place, accuracy - 1, bottom=1, color=PALE, width=0.5)
         axes.plot(place, accuracy, "o", color=ACCENT, markersize=5.5, clip_on=False, zorder=3)
         axes.axhline(overall, color=SECOND, linewidth=1.2, linestyle=(0, (4, 3)))
         below = overall - low > 0.2 * (1 - low)  # room for the text
-        left = accuracy[-1] < accuracy[0]  # where the bar is shorter
+        first = accuracy[-1] < accuracy[0]  # beside the shorter bar
         axes.annotate(
-            "all angles", (0.01 if left else 0.99, overall), xycoords=("axes fraction", "data"),
+            "all angles", (0.01 if first else 0.99, overall), xycoords=("axes fraction", "data"),
             xytext=(0, -4 if below else 4), textcoords="offset points",
-            ha="left" if left else "right",
+            ha="left" if first else "right",
             va="top" if below else "bottom", color=SECOND, fontsize=8.5,
         )  # fmt: skip
         step = -(-len(by_angle) // 12)
@@ -88,10 +76,9 @@ def plot_confusion(confusion: Sequence[Sequence[int]], names: Sequence[str]) -> 
     """Counts of (true, predicted) classes: right ones blue, wrong ones orange."""
     count = np.array(confusion)
     n_labels = len(names)
-    strength = cell_strengths(confusion)
-    shades = np.ones((*count.shape, 3))
-    colour = np.where(np.eye(n_labels, dtype=bool)[..., None], to_rgb(ACCENT), to_rgb(SECOND))
-    shades += strength[..., None] * (colour - 1)
+    diagonal = np.eye(n_labels, dtype=bool)[..., None]
+    colour = np.where(diagonal, to_rgb(ACCENT), to_rgb(SECOND))
+    shades = 1 + cell_strengths(confusion)[..., None] * (colour - 1)
     side = 0.33 * n_labels + 1.8
     with drawing():
         figure = Figure(figsize=(side, side), layout="constrained")
@@ -125,57 +112,50 @@ def cell_strengths(confusion: Sequence[Sequence[int]]) -> NDArray[np.float64]:
 
 def plot_errors(history: Sequence[Sequence[float]], names: Sequence[str]) -> Figure:
     """Error of each class's dictionary over iterations, one thin line per class."""
-    ends = sorted((line[-1], place) for place, line in enumerate(history) if line)
-    values = [value for line in history for value in line]
+    ends = sorted((line[-1], label) for label, line in enumerate(history) if line)
+    named = {ends[0][1]: "top", ends[-1][1]: "bottom"}
     with drawing():
-        figure, axes = _axes("dictionary updates", "error per pixel")
-        named = {ends[0][1]: "top", ends[-1][1]: "bottom"}
-        for place, line in enumerate(history):
-            strong = place in named
+        figure, axes = make_axes("dictionary updates", "error per pixel")
+        for label, line in enumerate(history):
+            strong = label in named
             axes.plot(
                 line, color=ACCENT, linewidth=1.5 if strong else 0.9, alpha=1 if strong else 0.55,
                 marker="o" if len(line) == 1 else "", markersize=3,
             )  # fmt: skip
-        for place, side in named.items():
-            line = history[place]
+        for label, side in named.items():
+            line = history[label]
             axes.annotate(
-                _short(names[place]), (len(line) - 1, line[-1]), xytext=(5, 0), color=ACCENT,
+                _short(names[label]), (len(line) - 1, line[-1]), xytext=(5, 0), color=ACCENT,
                 textcoords="offset points", va=side, fontsize=8.5,
                 annotation_clip=False,
             )  # fmt: skip
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         last = max(1, max(len(line) for line in history) - 1)
         axes.set_xlim(-0.02 * last, 1.02 * last)
-        set_error_axis(axes, values)
+        set_error_axis(axes, [value for line in history for value in line])
     return figure
 
 
-def plot_atoms(atoms: Floats, names: Sequence[str]) -> Figure:
-    """The most used atoms of each class in a row, (label, atom, y, x)."""
-    strips = [atom_strip(some[:COLUMNS]) for some in atoms]
-    tiles = [np.dstack([strip[..., :1]] * 3 + [strip[..., 1:]]) for strip in strips]
-    return _tiled([[tile] for tile in tiles], [_short(name) for name in names], 5.0)
+def plot_atoms(atoms: Bytes, names: Sequence[str]) -> Figure:
+    """The most used atoms of each class in a row, (label, atom, y, x, 2)."""
+    rows = [[mosaic(disks[:COLUMNS], COLUMNS)] for disks in atoms]
+    return _tiled(rows, [_short(name) for name in names], 0.5 * min(COLUMNS, atoms.shape[1]))
 
 
-def plot_maps(pictures: Pictures, n_labels: int) -> Figure:
+def plot_maps(maps: Sequence[ClassMap]) -> Figure:
     """Test pictures, each beside the classes of its patches."""
-    shown = pictures.maps[:MOST_ROWS]
-    colours = class_colours(n_labels)
-    rows = [[_opaque(one.grey), small_map(one, colours, TILE_SIDE)] for one in shown]
-    return _tiled(rows, [f"{_short(one.true)}\ntaken for {_short(one.predicted)}" for one in shown])
+    return _tiled([[one.picture, one.painted] for one in maps], [_taken_for(one) for one in maps])
 
 
-def plot_pairs(pictures: Pictures) -> Figure:
+def plot_pairs(mistakes: Sequence[Mistake]) -> Figure:
     """Confused pictures: the picture, its nearest neighbour, one of its own class."""
-    shown = pictures.confused[:MOST_ROWS]
-    rows = [[_opaque(one.query), _opaque(one.nearest), _opaque(one.true_example)] for one in shown]
+    rows = [[one.query, one.nearest, one.example] for one in mistakes]
     titles = ("test picture", "nearest", "of its own class")
-    labels = [f"{_short(one.true)}\ntaken for {_short(one.predicted)}" for one in shown]
-    return _tiled(rows, labels, titles=titles)
+    return _tiled(rows, [_taken_for(one) for one in mistakes], titles=titles)
 
 
 def _tiled(
-    rows: Sequence[Sequence[Tile]],
+    rows: Sequence[Sequence[Bytes]],
     labels: Sequence[str],
     width: float = 1.5,
     titles: Sequence[str] = (),
@@ -183,7 +163,7 @@ def _tiled(
     """Rows of pictures `width` inches wide, with a label before each row."""
     gap, margin, top = 0.08, 1.6, 0.3 if titles else 0.0
     heights = [max(width * tile.shape[0] / tile.shape[1] for tile in row) for row in rows]
-    total_width = margin + max(len(row) for row in rows) * (width + gap)
+    total_width = margin + len(rows[0]) * (width + gap)
     total_height = top + sum(heights) + gap * len(rows)
     with drawing():
         figure = Figure(figsize=(total_width, total_height))
@@ -194,7 +174,8 @@ def _tiled(
             axes.text(margin - 0.1, y + height / 2, label, ha="right", va="center", size=8.5)
             for j, tile in enumerate(row):
                 x, high = margin + j * (width + gap), width * tile.shape[0] / tile.shape[1]
-                axes.imshow(tile, extent=(x, x + width, y + high, y), interpolation="none")
+                extent = (x, x + width, y + high, y)
+                axes.imshow(_rgba(tile), extent=extent, interpolation="none")
             y += height + gap
         for j, title in enumerate(titles):
             x = margin + j * (width + gap) + width / 2
@@ -203,18 +184,16 @@ def _tiled(
     return figure
 
 
-def _opaque(grey: Floats) -> Tile:
-    value = small_grey(grey, TILE_SIDE)
-    return np.dstack([value, value, value, np.full_like(value, 255)])
+def _rgba(tile: Bytes) -> Bytes:
+    """(y, x, 4) of greys (y, x), greys with alpha (y, x, 2), or colours with alpha."""
+    if tile.ndim == 2:
+        tile = np.dstack([tile, np.full_like(tile, 255)])
+    return tile if tile.shape[2] == 4 else tile[..., [0, 0, 0, 1]]
+
+
+def _taken_for(one: ClassMap | Mistake) -> str:
+    return f"{_short(one.true)}\ntaken for {_short(one.predicted)}"
 
 
 def _short(name: str) -> str:
     return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
-
-
-def _axes(x: str, y: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=SIZE, layout="constrained")
-    axes = figure.add_subplot()
-    axes.set(xlabel=x, ylabel=y)
-    axes.tick_params(length=0)
-    return figure, axes

@@ -6,19 +6,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from dsc.texture.sweep.results import CAUTION
-from dsc.texture.sweep.run import expected_patches, group_size, make_groups
 from PIL import Image
 
 from dsc.engine import Engine, Resources
 from dsc.errors import DscError
 from dsc.experiments.textures import CLASSES, write_suite
-from dsc.report.sweep import lowest, plot_sweep, sweep_table
-from dsc.texture.config import METHODS, TextureConfig
-from dsc.texture.dataset import Dataset, read_inputs
+from dsc.texture.config import TextureConfig
+from dsc.texture.dataset import Labelled, read_inputs
 from dsc.texture.fit import extract_classes, fit_texture
 from dsc.texture.neighbours import cross_validate
-from dsc.texture.sweep import SettingResult, SweepGrid, SweepResult, best_of, run_sweep
+from dsc.texture.sweep import SettingResult, SweepGrid, best_of, run_sweep
+from dsc.texture.sweep.run import expected_patches, group_size, make_groups
 
 BASE = TextureConfig(n_iterations=2, patches_per_image=100, stride=3)
 GRID = SweepGrid(n_atoms=(2, 4), diameter=(7,), sparsity=(1, 2), method=("rotational", "augmented"))
@@ -85,21 +83,6 @@ def numbers(folder):
 
 def logged(folder):
     return (folder / "sweep.jsonl").read_text().splitlines()
-
-
-def made_up(means, grid, std=0.01):
-    """A result with these mean accuracies, in the order of the settings."""
-    results = tuple(
-        SettingResult(config, (mean - std, mean + std), "0" * 64, 1000, 0.5, 1.0, 2.0)
-        for config, mean in zip(grid.settings(BASE), means, strict=True)
-    )
-    identity = {
-        "data": {"n_pictures": 12},
-        "config": {},
-        "validation": {"held_out": 0.88, "repeats": 2},
-        "numerics": {},
-    }
-    return SweepResult(None, grid, identity, ("a", "b"), {}, results)
 
 
 def test_sweep_grid__every_combination_once_and_those_with_the_same_patches_together():
@@ -282,7 +265,7 @@ def test_run_sweep__resume_is_refused_for_anything_else(suite, data, sweep, tmp_
     refused("validation: held_out: 0.6 instead of 0.5", held_out=0.5)
     refused("validation: repeats: 5 instead of 6", repeats=6)
     labels = (data.labels[-1], *data.labels[1:-1], data.labels[0])
-    refused("data: labels_sha256", data=Dataset(data.pictures, labels, data.angles))
+    refused("data: labels_sha256", data=Labelled(data.pictures, labels, data.angles))
     paths = [picture.source[0] for picture in data.pictures]
     pixels = np.array(Image.open(paths[4]))
     pixels[20, 20] ^= 1
@@ -290,7 +273,7 @@ def test_run_sweep__resume_is_refused_for_anything_else(suite, data, sweep, tmp_
     paths[4] = tmp_path / "other.png"
     refused("data: pictures_sha256", data=read_inputs(paths, data.labels))
     refused("n_pictures: 12 instead of 11",
-            data=Dataset(data.pictures[1:], data.labels[1:], data.angles[1:]))  # fmt: skip
+            data=Labelled(data.pictures[1:], data.labels[1:], data.angles[1:]))  # fmt: skip
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     base = replace(BASE, n_atoms=77, diameter=9, sparsity=3, method="standard")  # all swept
     assert run(data, folder, base=base, resume=True).winner == sweep[0].winner
@@ -337,7 +320,7 @@ def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
     with pytest.raises(DscError, match="held_out: found 'most'"):
         run(data, tmp_path / "s", held_out="most")
     with pytest.raises(DscError, match="need at least two"):
-        run(Dataset(data.pictures[:2], ("a", "a"), (None, None)), tmp_path / "s")
+        run(Labelled(data.pictures[:2], ("a", "a"), (None, None)), tmp_path / "s")
     few = Engine("synchronous", Resources(1, 10**5))
     with pytest.raises(DscError, match=r"rotational, 4 atoms, diameter 7, sparsity 1: one task"):
         run(data, tmp_path / "s", scheduler=few)
@@ -347,7 +330,9 @@ def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
 @pytest.mark.parametrize("config", GRID.settings(replace(BASE, patches_per_image=1700))[::4])
 def test_expected_patches__as_many_as_are_extracted(config, data, tmp_path):
     pictures = read_inputs(list(np.random.default_rng(0).random((3, 20, 50))), list("bab"))
-    mixed = Dataset(data.pictures[:4] + pictures.pictures, (*"aabb", *pictures.labels), (None,) * 7)
+    mixed = Labelled(
+        data.pictures[:4] + pictures.pictures, (*"aabb", *pictures.labels), (None,) * 7
+    )
     sources = extract_classes(mixed, ("a", "b"), config, tmp_path / "p")
     assert expected_patches(mixed, ("a", "b"), config) == [s.n_patches for s in sources]
 
@@ -370,68 +355,3 @@ def test_best_of__ties_go_to_the_simpler_setting():
     for place, expected in enumerate(ranked):
         assert best_of(ranked[place:]) == expected
         assert best_of(ranked[place:][::-1]) == expected
-
-
-def test_sweep_table__says_that_upright_pictures_do_not_judge_methods():
-    one, two = SweepGrid((5,), (7,), (1,), ("standard",)), SweepGrid((5,), (7,), (1,))
-    assert CAUTION not in sweep_table(made_up([0.9], one))
-    assert CAUTION in sweep_table(made_up([0.7, 0.8, 0.9], two))
-
-
-def test_sweep_table__a_block_per_method_with_its_winner_in_bold():
-    grid = SweepGrid(n_atoms=(10, 25), diameter=(11, 13), sparsity=(1, 2))
-    means = [0.9] * 24
-    means[3], means[13], means[16] = 0.97, 0.95, 0.99
-    lines = sweep_table(made_up(means, grid)).splitlines()
-    assert [line[3:] for line in lines if line.startswith("## ")] == list(METHODS)
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line[:1] == "|"]
-    assert [row for row in rows if row[0] == "N"] == [["N", "K", "M = 10", "M = 25"]] * 3
-    body = [row for row in rows if row[0].isdigit()]
-    assert [row[:2] for row in body] == [["11", "1"], ["11", "2"], ["13", "1"], ["13", "2"]] * 3
-    assert body[0][2] == "90.00 ± 1.00"
-    bold = {(i, j) for i, row in enumerate(body) for j, cell in enumerate(row) if "**" in cell}
-    assert bold == {(1, 3), (6, 3), (8, 2)}
-    assert body[8][2] == "**99.00 ± 1.00**"
-
-
-def test_plot_sweep__a_line_for_every_diameter_and_sparsity():
-    grid = SweepGrid(n_atoms=(25, 10), diameter=(11, 13), sparsity=(1, 2), method=("standard",))
-    means = [0.9, 0.8, 0.91, 0.81, 0.92, 0.82, 0.93, 0.83]
-    sweep = made_up(means, grid)
-    low = lowest(sweep)
-    assert 0.7 <= low < 0.8
-    axes = plot_sweep(sweep, "standard", low).axes[0]
-    assert [line.get_label() for line in axes.lines] == [
-        "N = 11, K = 1", "N = 11, K = 2", "N = 13, K = 1", "N = 13, K = 2",
-    ]  # fmt: skip
-    assert axes.lines[1].get_xydata().tolist() == [[10, 0.81], [25, 0.91]]
-    assert [t.get_text() for t in axes.get_xticklabels()] == ["10", "25"]
-    assert axes.get_ylim() == (low, 1)
-    assert len({(line.get_color(), line.get_marker()) for line in axes.lines}) == 4
-
-
-@pytest.mark.parametrize("mean", [0.0, 0.004, 0.5, 0.95, 0.995, 1.0])
-def test_lowest__below_every_accuracy_and_round(mean):
-    grid = SweepGrid((2,), (7,), (1,), ("standard",))
-    low = lowest(made_up([mean], grid, std=0.0))
-    assert 0 <= low < 1
-    assert low < mean or low == 0
-    assert round(100 * low, 9) == round(100 * low)
-
-
-def test_page__shows_the_winner_all_tables_and_plots_by_itself(sweep):
-    result, _ = sweep
-    text = (result.folder / "index.html").read_text(encoding="utf-8")
-    best = result.winner.config
-    assert (
-        f"{best.method}, N = {best.diameter}, K = {best.sparsity}, M = {best.n_atoms}</strong>"
-    ) in text
-    assert text.count("data:image/svg+xml;base64,") == 2
-    assert "http://" not in text
-    assert "https://" not in text
-    assert "src=" in text
-    assert text.count("★") == 2 + 1 + 1  # one in each table, one among the winners, the note
-    for one in result.results:
-        assert f"{100 * one.mean:.2f} ± {100 * one.std:.2f}" in text
-    assert "a &lt;suite&gt;" in text
-    assert result.identity["data"]["pictures_sha256"] in text

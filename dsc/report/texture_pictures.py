@@ -1,0 +1,185 @@
+"""What the report of a texture evaluation shows in pictures, made small for a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from dsc.dictionary import atom_shades
+from dsc.images import Picture
+from dsc.report.maps import class_colours, paint
+from dsc.texture import Evaluation, TextureModel, spread, unit_range
+
+COLUMNS = 10  # atoms in a row
+N_MAPS = 6  # pictures whose class map is shown
+N_MISTAKES = 8  # most confused pairs of classes shown with pictures
+MOST_SIDE = 320  # pixels of a picture on the page
+PICTURE_PIXELS = 1_500_000  # of all pictures on the page together: it stays below some 6 MB
+ATOM_PIXELS = 1_500_000  # of all atoms on the page together
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMap:
+    """A test picture and the class of each of its patches.
+
+    Attributes
+    ----------
+    name
+        Of the picture.
+    true, predicted
+        Its class, and the class that it was given.
+    picture
+        (y, x) greys.
+    painted
+        (y, x, 4) colours of the classes, of the same size.
+    shares
+        (label, share of the labelled patches) of the classes that occur, most first.
+    """
+
+    name: str
+    true: str
+    predicted: str
+    picture: Bytes
+    painted: Bytes
+    shares: list[tuple[int, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """A test picture that was taken for another class.
+
+    Attributes
+    ----------
+    true, predicted
+        Its class, and the class that it was given.
+    query, query_name
+        The picture, (y, x) greys.
+    nearest, nearest_name
+        The training picture that it is nearest to.
+    example
+        A training picture of its own class.
+    """
+
+    true: str
+    predicted: str
+    query: Bytes
+    query_name: str
+    nearest: Bytes
+    nearest_name: str
+    example: Bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """The pictures of a report.
+
+    Attributes
+    ----------
+    atoms
+        (label, atom, y, x, 2) grey and alpha of each class's most used atoms, as many as fit.
+    maps
+        Test pictures with the class of each patch.
+    mistakes
+        An example of every pair of confused classes, most often confused first.
+    """
+
+    atoms: Bytes
+    maps: list[ClassMap]
+    mistakes: list[Mistake]
+
+    @staticmethod
+    def of(evaluation: Evaluation) -> Gallery:
+        """The pictures of an evaluation, such that all of them are not too much for a page."""
+        shown = choose_pictures(evaluation)
+        pairs = evaluation.confused_pairs[:N_MISTAKES]
+        n_pictures = 2 * len(shown) + 3 * len(pairs)
+        side = min(MOST_SIDE, isqrt(PICTURE_PIXELS // max(1, n_pictures)))
+        return Gallery(
+            atoms=draw_atoms(evaluation.model),
+            maps=[_map(evaluation, index, side) for index in shown],
+            mistakes=[_mistake(evaluation, true, given, side) for true, given, _ in pairs],
+        )
+
+
+def choose_pictures(evaluation: Evaluation) -> list[int]:
+    """Test pictures to show: some that are wrong, then one of each class while there is room."""
+    is_right = evaluation.truth == evaluation.predicted
+    wrong = np.flatnonzero(~is_right)[: N_MAPS // 2].tolist()
+    right = np.flatnonzero(is_right)
+    _, first = np.unique(evaluation.truth[right], return_index=True)
+    step = max(1, len(first) // N_MAPS)
+    return [*wrong, *right[first][::step].tolist()][:N_MAPS]
+
+
+def draw_atoms(model: TextureModel) -> Bytes:
+    """(label, atom, y, x, 2) the atoms of each class, most used first; whole rows of them."""
+    n_labels, n_atoms = model.atom_count.shape
+    side = model.basis.diameter
+    fit = ATOM_PIXELS // (n_labels * side**2)
+    n_drawn = min(n_atoms, max(COLUMNS, fit - fit % COLUMNS))
+    order = np.argsort(-model.atom_count, axis=1, kind="stable")[:, :n_drawn, None]
+    atoms = np.take_along_axis(model.atoms, order, axis=1)
+    disks = atom_shades(model.basis.to_image(atoms.reshape(-1, model.basis.n_coords)))
+    return disks.reshape(n_labels, n_drawn, side, side, 2)
+
+
+def label_shares(labels: NDArray[np.integer], n_labels: int) -> list[tuple[int, float]]:
+    """(class, share of the labelled patches) of the classes that occur, most first."""
+    count = np.bincount(labels[labels >= 0].ravel(), minlength=n_labels)
+    order = np.argsort(-count, kind="stable")
+    total = max(1, int(count.sum()))
+    return [(int(label), int(count[label]) / total) for label in order if count[label]]
+
+
+def small_grey(picture: Picture, side: int) -> Bytes:
+    """A picture as bytes, made smaller if it is larger than `side`."""
+    value = np.asarray(unit_range(picture.whole()) * 255).round().astype(np.uint8)
+    return _fitted(value, side, Image.Resampling.BOX)
+
+
+def _map(evaluation: Evaluation, index: int, side: int) -> ClassMap:
+    model, picture = evaluation.model, evaluation.data.test.pictures[index]
+    n_labels = len(model.label_names)
+    labels, _ = model.labeller.label_picture(picture)
+    whole = spread(labels, picture.shape, model.basis.diameter // 2, model.config.stride)
+    painted = paint(whole, class_colours(n_labels))
+    return ClassMap(
+        name=picture.name,
+        true=model.label_names[evaluation.truth[index]],
+        predicted=model.label_names[evaluation.predicted[index]],
+        picture=small_grey(picture, side),
+        painted=_fitted(painted, side, Image.Resampling.NEAREST),
+        shares=label_shares(labels, n_labels),
+    )
+
+
+def _mistake(evaluation: Evaluation, true: str, predicted: str, side: int) -> Mistake:
+    names, train = evaluation.model.label_names, evaluation.data.train
+    same = evaluation.truth == names.index(true)
+    index = int(np.flatnonzero(same & (evaluation.predicted == names.index(predicted)))[0])
+    query = evaluation.data.test.pictures[index]
+    nearest = train.pictures[evaluation.neighbour[index]]
+    return Mistake(
+        true=true,
+        predicted=predicted,
+        query=small_grey(query, side),
+        query_name=query.name,
+        nearest=small_grey(nearest, side),
+        nearest_name=nearest.name,
+        example=small_grey(train.pictures[train.labels.index(true)], side),
+    )
+
+
+def _fitted(image: Bytes, side: int, how: Image.Resampling) -> Bytes:
+    height, width = image.shape[:2]
+    scale = side / max(height, width)
+    if scale >= 1:
+        return image
+    size = max(1, round(width * scale)), max(1, round(height * scale))
+    return np.asarray(Image.fromarray(image).resize(size, how))
