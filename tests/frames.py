@@ -21,7 +21,11 @@ from dsc.cli.main import main
 from dsc.experiments import write_suite
 
 PACKAGE = str(Path(dsc.__file__).parent)
-PURSUIT = ("dsc.pursuit.kernels.pursue", "dsc.pursuit.still.pursue", "dsc.texture.kernels.best_atoms")
+PURSUIT = (
+    "dsc.pursuit.kernels.pursue",
+    "dsc.pursuit.still.pursue",
+    "dsc.texture.kernels.best_atoms",
+)
 CUT = ("dsc.patches.kernels.cut",)
 MOST = {"learn": 9, "encode": 7, "texture evaluate": 10}
 
@@ -88,7 +92,16 @@ def ways(folder: Path) -> dict[str, dict[str, list[str]]]:
     runs = {
         "learn": ("learn", folder / "p.zarr", "--out", "{}/run", *small, *here),
         "encode": ("encode", folder / "p.zarr", folder / "0/run", "--out", "{}/codes", *here),
-        "texture evaluate": ("texture", "evaluate", suite, "--out", "{}/t", *small, *texture, *here),
+        "texture evaluate": (
+            "texture",
+            "evaluate",
+            suite,
+            "--out",
+            "{}/t",
+            *small,
+            *texture,
+            *here,
+        ),
     }
     found: dict[str, dict[str, list[str]]] = {name: {} for name in runs}
     for number, (name, kernels) in enumerate({"pursuit": PURSUIT, "cutting": CUT}.items()):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dsc.errors import DscError, count_problem
+from dsc.errors import DscError
 from dsc.texture.config import METHODS, TextureConfig
 from dsc.version import __version__
 
@@ -170,15 +169,6 @@ class Validation:
 
     held_out: float = 0.88
     repeats: int = 100
-
-    def __post_init__(self) -> None:
-        problems = [problem] if (problem := count_problem("repeats", self.repeats, 1)) else []
-        if isinstance(self.held_out, bool) or not isinstance(self.held_out, Real):
-            problems.append(f"held_out: found {self.held_out!r}, need a fraction between 0 and 1")
-        if problems:
-            raise DscError("\n".join(problems))
-        object.__setattr__(self, "held_out", float(self.held_out))
-        object.__setattr__(self, "repeats", int(self.repeats))
 
 
 @dataclass(frozen=True)

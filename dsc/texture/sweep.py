@@ -13,13 +13,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
 
 from dsc.dictionary import Identity, Problem, Run, RunTarget, advance, make_problem
 from dsc.engine import Engine, numerics_fingerprint
-from dsc.errors import DscError, raise_listed
+from dsc.errors import DscError, count_problem, raise_listed
 from dsc.files import write_whole
 from dsc.patches import Grid, StoredPatches
 from dsc.store import sha256
@@ -90,8 +91,7 @@ def run_sweep(
     identity = sweep_identity(data, sweep)
     earlier = _finished(Run(Path(target.path))) if target.resume else {}
     todo = [config for config in settings if config not in earlier]
-    n_alike = -(-PROBLEMS * engine.resources.n_threads // len(label_names))
-    groups = make_groups(todo, n_alike)
+    groups = make_groups(todo, group_size(engine.resources.n_threads, len(label_names)))
     _check_memory(data, groups, engine)
     if todo:
         check_textured(data.pictures, engine)
@@ -118,11 +118,14 @@ def run_sweep(
 def check_sweep(data: Dataset, sweep: Sweep) -> tuple[str, ...]:
     """The names of the classes; refuses what cannot be swept, all of it at once."""
     label_names: tuple[str, ...] = ()
-    problems = []
+    held_out, repeats = sweep.validation.held_out, sweep.validation.repeats
+    problems = [problem] if (problem := count_problem("repeats", repeats, 1)) else []
     try:
         label_names = check_classes(data)
+        if isinstance(held_out, bool) or not isinstance(held_out, Real):
+            raise DscError(f"held_out: found {held_out!r}, need a fraction between 0 and 1")
         labels = label_indices(data, label_names)
-        cross_validate(np.ones((len(data), 1)), labels, sweep.validation.held_out, 1)
+        cross_validate(np.ones((len(data), 1)), labels, float(held_out), 1)
     except DscError as error:
         problems.append(str(error))
     sizes: dict[int, str] = {}  # of each picture, the largest patch that does not fit
@@ -155,6 +158,17 @@ def sweep_identity(data: Dataset, sweep: Sweep) -> Identity:
         "validation": asdict(sweep.validation),
         "numerics": numerics_fingerprint(),
     }
+
+
+def group_size(n_threads: int, n_classes: int) -> int:
+    """How many settings are learned together: enough to keep all threads busy.
+
+    Examples
+    --------
+    >>> group_size(2, 24), group_size(64, 24)
+    (1, 11)
+    """
+    return max(1, -(-PROBLEMS * n_threads // n_classes))
 
 
 def make_groups(settings: Sequence[TextureConfig], size: int) -> list[Group]:

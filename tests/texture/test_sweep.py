@@ -1,27 +1,39 @@
 """Sweeps over settings, on a drawn suite."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from dsc.engine import Engine, Resources
+from dsc.dictionary import Iteration, RunTarget
+from dsc.engine import Engine, Resources, open_engine
 from dsc.errors import DscError
-from dsc.experiments.textures import CLASSES, write_suite
-from dsc.texture.config import TextureConfig
-from dsc.texture.dataset import Labelled, read_inputs
-from dsc.texture.fit import extract_classes, fit_texture
+from dsc.experiments import CLASSES, write_suite
+from dsc.texture import (
+    Dataset,
+    Labelling,
+    Setting,
+    Sweep,
+    SweepGrid,
+    TextureConfig,
+    Validation,
+    fit_texture,
+    read_inputs,
+    run_sweep,
+)
+from dsc.texture import sweep as sweep_module
+from dsc.texture.fit import expected_patches, extract_classes
 from dsc.texture.neighbours import cross_validate
-from dsc.texture.sweep import SettingResult, SweepGrid, best_of, run_sweep
-from dsc.texture.sweep.run import expected_patches, group_size, make_groups
+from dsc.texture.settings import SettingResult, best_of
+from dsc.texture.sweep import group_size, make_groups
 
 BASE = TextureConfig(n_iterations=2, patches_per_image=100, stride=3)
 GRID = SweepGrid(n_atoms=(2, 4), diameter=(7,), sparsity=(1, 2), method=("rotational", "augmented"))
 VALIDATION = {"held_out": 0.6, "repeats": 5}
-FILES = {"sweep.jsonl", "table.md", "sweep.json", "index.html"}
+FILES = {"run.json", "events.jsonl", "sweep.json"}
 
 
 class Stopped(Exception):
@@ -44,27 +56,26 @@ def sweep(data, tmp_path_factory):
     """(result, progress events) of a whole sweep on two threads."""
     events = []
     folder = tmp_path_factory.mktemp("sweep") / "whole"
-    result = run_sweep(
-        data,
-        BASE,
-        GRID,
-        folder=folder,
-        n_workers=2,
-        options={"pictures": "a <suite>"},
-        progress=events.append,
-        **VALIDATION,
-    )
+    result = run(data, folder, progress=events.append)
     return result, events
 
 
-def run(data, folder, base=BASE, grid=GRID, **options):
-    defaults = {**VALIDATION, "n_workers": 2, "options": {"pictures": "a <suite>"}}
-    return run_sweep(data, base, grid, folder=folder, **{**defaults, **options})
+def run(data, folder, base=BASE, grid=GRID, engine=None, **options):
+    """`run_sweep` in a folder, on two threads."""
+    validation = Validation(*(options.pop(name, VALIDATION[name]) for name in VALIDATION))
+    start = {name: options.pop(name, False) for name in ("resume", "overwrite")}
+    target = RunTarget(folder, **start, options={"pictures": "a <suite>"})
+    with open_engine(engine or "threads", 2) as opened:
+        return run_sweep(data, Sweep(base, grid, validation), opened, target, **options)
+
+
+def settings_of(events):
+    return [event for event in events if isinstance(event, Setting)]
 
 
 def stop_after(n_settings):
     def progress(event):
-        if event.get("setting") == n_settings:
+        if isinstance(event, Setting) and event.index == n_settings:
             raise Stopped
 
     return progress
@@ -82,7 +93,7 @@ def numbers(folder):
 
 
 def logged(folder):
-    return (folder / "sweep.jsonl").read_text().splitlines()
+    return (folder / "events.jsonl").read_text().splitlines()
 
 
 def test_sweep_grid__every_combination_once_and_those_with_the_same_patches_together():
@@ -140,7 +151,8 @@ def test_run_sweep__a_setting_is_what_fit_and_cross_validation_give(data, sweep)
     result, _ = sweep
     for config in (GRID.settings(BASE)[1], GRID.settings(BASE)[6]):
         one = next(found for found in result.results if found.config == config)
-        model = fit_texture(data, config, scheduler="synchronous")
+        with open_engine("synchronous") as engine:
+            model = fit_texture(data, config, engine)
         expected = cross_validate(model.histograms, model.image_label, 0.6, 5, config.seed)
         assert one.atoms_sha256 == model.sha256
         assert one.accuracy == tuple(expected.accuracy)
@@ -163,16 +175,20 @@ def test_run_sweep__every_setting_in_order_and_sparsity_one_prunes(sweep):
 
 
 @pytest.mark.parametrize("n_threads", [1, 4])
-def test_run_sweep__same_numbers_for_any_scheduler_and_group_size(n_threads, data, sweep, tmp_path):
-    result, events = sweep
-    sizes = {len(event["settings"]) for event in events if event.get("phase") == "learning"}
-    assert sizes == {group_size(2, 4)} == {2}
-    seen = []
-    engine = Engine("synchronous", Resources(n_threads, 2**33))
-    run(data, tmp_path / "s", scheduler=engine, progress=seen.append)
-    sizes = {len(event["settings"]) for event in seen if event.get("phase") == "learning"}
-    assert sizes == {n_threads}
-    assert numbers(tmp_path / "s") == numbers(result.folder)
+def test_run_sweep__same_numbers_for_any_scheduler_and_group_size(
+    n_threads, data, sweep, tmp_path, monkeypatch
+):
+    sizes = set()
+    advance = sweep_module.advance
+
+    def watched(problems, *arguments, **options):
+        sizes.add(len(problems) // len(CLASSES))
+        return advance(problems, *arguments, **options)
+
+    monkeypatch.setattr(sweep_module, "advance", watched)
+    run(data, tmp_path / "s", engine=Engine("synchronous", Resources(n_threads, 2**33)))
+    assert sizes == {group_size(n_threads, 4)} == {n_threads}
+    assert numbers(tmp_path / "s") == numbers(sweep[0].folder)
 
 
 def test_run_sweep__leaves_the_results_and_no_patches(sweep):
@@ -183,41 +199,39 @@ def test_run_sweep__leaves_the_results_and_no_patches(sweep):
     assert found["options"] == {"pictures": "a <suite>"}
     assert found["winner"] == result.winner.to_dict()
     assert set(found["winners"]) == {"rotational", "augmented"}
-    lines = [json.loads(line) for line in logged(result.folder)]
-    assert lines[0]["identity"] == found["identity"]
-    assert lines[1:] == found["settings"]
-    for one in lines[1:]:
-        values = one["accuracy"]["values"]
-        assert one["accuracy"]["mean"] == np.mean(values)
-        assert one["accuracy"]["std"] == np.std(values)
+    assert json.loads((result.folder / "run.json").read_text())["identity"] == found["identity"]
+    lines = [json.loads(line)["result"] for line in logged(result.folder)]
+    for one, setting in zip(lines, found["settings"], strict=True):
+        values = one["accuracy"]
+        assert setting == {**one, "accuracy": setting["accuracy"]}
+        assert setting["accuracy"]["values"] == values
+        assert setting["accuracy"]["mean"] == np.mean(values)
+        assert setting["accuracy"]["std"] == np.std(values)
 
 
 def test_run_sweep__tells_how_far_it_is(sweep):
     result, events = sweep
-    settings = [event for event in events if "setting" in event]
-    assert [event["setting"] for event in settings] == list(range(1, 9))
-    assert {event["total"] for event in settings} == {8}
-    for event, one in zip(settings, result.results, strict=True):
-        assert event["config"] == asdict(one.config)
-        assert event["accuracy"] == one.mean
-        assert event["seconds"] == one.seconds
-    phases = [event["phase"] for event in events if "setting" not in event]
-    assert phases.count("learning") == 4 * (BASE.n_iterations + 1)  # groups, passes
-    assert phases.count("labelling") == 8
+    settings = settings_of(events)
+    assert [event.index for event in settings] == list(range(1, 9))
+    assert {event.total for event in settings} == {8}
+    assert [event.result for event in settings] == list(result.results)
+    n_passes = sum(isinstance(event, Iteration) for event in events)
+    assert n_passes == 4 * (BASE.n_iterations + 1)  # groups, passes
+    assert sum(isinstance(event, Labelling) for event in events) == 8
 
 
 def test_run_sweep__interrupted_and_resumed_is_the_same(data, sweep, tmp_path):
     with pytest.raises(Stopped):
         run(data, tmp_path / "s", progress=stop_after(3))  # in the middle of a group
     assert not (tmp_path / "s" / "sweep.json").exists()
-    assert len(logged(tmp_path / "s")) == 1 + 3
-    with (tmp_path / "s" / "sweep.jsonl").open("a") as file:
+    assert len(logged(tmp_path / "s")) == 3
+    with (tmp_path / "s" / "events.jsonl").open("a") as file:
         file.write('{"config": {"n_atoms": 2, "dia')  # a kill
     before = logged(tmp_path / "s")
     events = []
     result = run(data, tmp_path / "s", resume=True, progress=events.append)
-    assert [event["setting"] for event in events if "setting" in event] == [4, 5, 6, 7, 8]
-    assert sum(event.get("phase") == "labelling" for event in events) == 5
+    assert [event.index for event in settings_of(events)] == [4, 5, 6, 7, 8]
+    assert sum(isinstance(event, Labelling) for event in events) == 5
     assert logged(tmp_path / "s")[: len(before)] == before
     assert numbers(result.folder) == numbers(sweep[0].folder)
     assert {path.name for path in result.folder.iterdir()} == FILES
@@ -227,19 +241,16 @@ def test_run_sweep__patches_of_a_kind_go_when_it_is_done(data, tmp_path):
     seen = []
 
     def progress(event):
-        if "setting" in event:
-            seen.append(sorted(path.name for path in (tmp_path / "s" / "patches").iterdir()))
+        if isinstance(event, Setting):
+            seen.append(sorted(path.name for path in (tmp_path / "s").glob("patches-*/*")))
 
     run(data, tmp_path / "s", grid=replace(GRID, sparsity=(1,)), progress=progress)
     assert seen == [["rotational-007"]] * 2 + [["augmented-007"]] * 2
 
 
-def test_run_sweep__resumed_when_finished_computes_nothing_and_mends_the_page(
-    data, sweep, tmp_path
-):
+def test_run_sweep__resumed_when_finished_computes_nothing(data, sweep, tmp_path):
     grid = replace(GRID, sparsity=(1,), method=("rotational",))
     first = run(data, tmp_path / "s", grid=grid)
-    (tmp_path / "s" / "index.html").unlink()
     before = (tmp_path / "s" / "sweep.json").read_bytes()
     events = []
     again = run(data, tmp_path / "s", grid=grid, resume=True, progress=events.append)
@@ -247,7 +258,7 @@ def test_run_sweep__resumed_when_finished_computes_nothing_and_mends_the_page(
     assert (tmp_path / "s" / "sweep.json").read_bytes() == before
     assert {path.name for path in (tmp_path / "s").iterdir()} == FILES
     more = run(data, tmp_path / "s", resume=True, progress=events.append)  # a larger grid
-    assert sum("setting" in event for event in events) == 6
+    assert len(settings_of(events)) == 6
     assert numbers(more.folder) == numbers(sweep[0].folder)
 
 
@@ -265,7 +276,7 @@ def test_run_sweep__resume_is_refused_for_anything_else(suite, data, sweep, tmp_
     refused("validation: held_out: 0.6 instead of 0.5", held_out=0.5)
     refused("validation: repeats: 5 instead of 6", repeats=6)
     labels = (data.labels[-1], *data.labels[1:-1], data.labels[0])
-    refused("data: labels_sha256", data=Labelled(data.pictures, labels, data.angles))
+    refused("data: labels_sha256", data=Dataset(data.pictures, labels, data.angles))
     paths = [picture.source[0] for picture in data.pictures]
     pixels = np.array(Image.open(paths[4]))
     pixels[20, 20] ^= 1
@@ -273,38 +284,41 @@ def test_run_sweep__resume_is_refused_for_anything_else(suite, data, sweep, tmp_
     paths[4] = tmp_path / "other.png"
     refused("data: pictures_sha256", data=read_inputs(paths, data.labels))
     refused("n_pictures: 12 instead of 11",
-            data=Labelled(data.pictures[1:], data.labels[1:], data.angles[1:]))  # fmt: skip
+            data=Dataset(data.pictures[1:], data.labels[1:], data.angles[1:]))  # fmt: skip
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     base = replace(BASE, n_atoms=77, diameter=9, sparsity=3, method="standard")  # all swept
     assert run(data, folder, base=base, resume=True).winner == sweep[0].winner
 
 
 def test_run_sweep__a_folder_of_others_or_a_finished_sweep_is_refused(data, sweep, tmp_path):
-    with pytest.raises(DscError, match="finished sweep"):
+    with pytest.raises(DscError, match="a finished run"):
         run(data, sweep[0].folder)
-    (tmp_path / "index.html").write_text("mine")
-    for resume in (False, True):
-        with pytest.raises(DscError, match="no sweep of dsc"):
-            run(data, tmp_path, resume=resume)
-        with pytest.raises(DscError, match="cannot be read"):
-            run(data, tmp_path / "index.html", resume=resume)
-    (tmp_path / "sweep.jsonl").write_text('{"kind": "another"}\n')
-    with pytest.raises(DscError, match="no sweep of dsc"):
-        run(data, tmp_path)
-    assert (tmp_path / "index.html").read_text() == "mine"
+    (tmp_path / "sweep.json").write_text("mine")
+    for start in ({}, {"resume": True}, {"overwrite": True}):
+        for path in (tmp_path, tmp_path / "sweep.json"):
+            with pytest.raises(DscError, match="exists and is no run of dsc"):
+                run(data, path, **start)
+    assert (tmp_path / "sweep.json").read_text() == "mine"
 
 
-def test_run_sweep__an_unfinished_one_is_begun_anew_without_resume(data, tmp_path):
+def test_run_sweep__an_unfinished_one_is_begun_anew_only_on_purpose(data, tmp_path):
     grid = replace(GRID, sparsity=(1,), method=("rotational",))
     (tmp_path / "s").mkdir()  # an empty folder is taken
     with pytest.raises(Stopped):
         run(data, tmp_path / "s", grid=grid, progress=stop_after(1))
-    assert (tmp_path / "s" / "patches").is_dir()
+    assert len(logged(tmp_path / "s")) == 1
+    with pytest.raises(DscError, match="an unfinished run"):
+        run(data, tmp_path / "s", grid=grid)
+    mine = tmp_path / "s" / "patches" / "mine.txt"
+    mine.parent.mkdir()
+    mine.write_text("mine")
     events = []
-    run(data, tmp_path / "s", grid=grid, repeats=3, progress=events.append)
-    assert [event["setting"] for event in events if "setting" in event] == [1, 2]
-    assert json.loads(logged(tmp_path / "s")[0])["identity"]["validation"]["repeats"] == 3
-    assert len(logged(tmp_path / "s")) == 3
+    run(data, tmp_path / "s", grid=grid, repeats=3, overwrite=True, progress=events.append)
+    assert [event.index for event in settings_of(events)] == [1, 2]
+    mark = json.loads((tmp_path / "s" / "run.json").read_text())
+    assert mark["identity"]["validation"]["repeats"] == 3
+    assert len(logged(tmp_path / "s")) == 2
+    assert mine.read_text() == "mine"
 
 
 def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
@@ -320,21 +334,19 @@ def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
     with pytest.raises(DscError, match="held_out: found 'most'"):
         run(data, tmp_path / "s", held_out="most")
     with pytest.raises(DscError, match="need at least two"):
-        run(Labelled(data.pictures[:2], ("a", "a"), (None, None)), tmp_path / "s")
+        run(Dataset(data.pictures[:2], ("a", "a"), (None, None)), tmp_path / "s")
     few = Engine("synchronous", Resources(1, 10**5))
     with pytest.raises(DscError, match=r"rotational, 4 atoms, diameter 7, sparsity 1: one task"):
-        run(data, tmp_path / "s", scheduler=few)
+        run(data, tmp_path / "s", engine=few)
     assert not (tmp_path / "s").exists()
 
 
 @pytest.mark.parametrize("config", GRID.settings(replace(BASE, patches_per_image=1700))[::4])
 def test_expected_patches__as_many_as_are_extracted(config, data, tmp_path):
     pictures = read_inputs(list(np.random.default_rng(0).random((3, 20, 50))), list("bab"))
-    mixed = Labelled(
-        data.pictures[:4] + pictures.pictures, (*"aabb", *pictures.labels), (None,) * 7
-    )
+    mixed = Dataset(data.pictures[:4] + pictures.pictures, (*"aabb", *pictures.labels), (None,) * 7)
     sources = extract_classes(mixed, ("a", "b"), config, tmp_path / "p")
-    assert expected_patches(mixed, ("a", "b"), config) == [s.n_patches for s in sources]
+    assert expected_patches(mixed, config) == [s.n_patches for s in sources]
 
 
 def test_best_of__ties_go_to_the_simpler_setting():
