@@ -103,7 +103,7 @@ def learn(
         "seconds": time.perf_counter() - begin,
         "out": out,
     }
-    from dsc.report.write import write_report
+    from dsc.report import write_report
 
     write_report(out)
     if as_json:

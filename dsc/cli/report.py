@@ -21,7 +21,7 @@ import click
 )
 def report(run: str, out: str | None, as_json: bool) -> None:
     """Make a page about the finished run RUN: one HTML file, with its plots beside it."""
-    from dsc.report.write import write_report
+    from dsc.report import write_report
 
     facts = write_report(run, out)
     where = Path(run) / "report" / "index.html" if out is None else Path(out)

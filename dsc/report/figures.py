@@ -1,6 +1,7 @@
-"""Line art of the report: one figure each, saved as PNG and SVG, and themed for the page.
+"""The figures of a learned dictionary, and the look that the figures of all pages have.
 
-Colours are few and solid, so that the page can give the same SVG another set of them in the dark.
+Each is saved as PNG and SVG, and themed for the page: colours are few and solid, so that the page
+can give the same SVG another set of them in the dark.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ from numpy.typing import NDArray
 INK, SOFT, LINE, ACCENT, SECOND, PALE = (
     "#1c1e21", "#5c636b", "#d5d8dc", "#2f6fb5", "#c4651a", "#9db9da",
 )  # fmt: skip
+SERIES = (ACCENT, SECOND, "#2e8540", "#8a5cb8", "#b5304a", "#7a6a1f", "#c2569b", "#1f8a93")
 DARK = {
     INK: "#e8eaed", SOFT: "#a5acb4", LINE: "#3d4248", ACCENT: "#7fb3ef", SECOND: "#f0a35e",
-    PALE: "#3f5f85",
+    PALE: "#3f5f85", "#2e8540": "#7cc98a", "#8a5cb8": "#c3a3e6", "#b5304a": "#f08a9b",
+    "#7a6a1f": "#d3c26b", "#c2569b": "#ec9fd0", "#1f8a93": "#6fcfd8",
 }  # fmt: skip
 
 _STYLE: Any = {  # Matplotlib 3.11 types the keys, 3.10 does not
@@ -66,12 +69,23 @@ def drawing() -> Iterator[None]:
 def set_error_axis(axes: Axes, errors: Sequence[float]) -> None:
     """From zero on, or logarithmic where errors fall far."""
     if min(errors) > 0 and max(errors) > 4 * min(errors):
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes.yaxis.set_minor_locator(NullLocator())
+        set_log_axis(axes)
     else:
         axes.set_ylim(0, 1.08 * max(errors) or 1)
+
+
+def set_log_axis(axes: Axes) -> None:
+    """Logarithmic, with ticks at 1, 2, 5 and their tenfolds."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def set_count_axis(axes: Axes, n: int) -> None:
+    """Whole numbers from 1 to n along x, a bar's width around each."""
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    axes.set_xlim(0.4, n + 0.6)
 
 
 def set_accuracy_axis(axes: Axes, low: float) -> None:
@@ -84,7 +98,7 @@ def set_accuracy_axis(axes: Axes, low: float) -> None:
 def plot_history(history: list[float]) -> Figure:
     """Error over iterations; logarithmic where it falls far."""
     with drawing():
-        figure, axes = _axes("dictionary updates", "error per pixel")
+        figure, axes = make_axes("dictionary updates", "error per pixel")
         axes.plot(history, color=ACCENT, marker="o", markersize=3.5, linewidth=1.6)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.margins(x=0.03)
@@ -100,7 +114,7 @@ def plot_use(count: list[int], even: float) -> Figure:
     """How often each atom is used, most used first."""
     n_atoms = len(count)
     with drawing():
-        figure, axes = _axes("atoms, most used first", "uses")
+        figure, axes = make_axes("atoms, most used first", "uses")
         axes.bar(
             np.arange(1, n_atoms + 1), count, color=ACCENT, width=0.8 if n_atoms <= 100 else 1.0
         )
@@ -109,8 +123,7 @@ def plot_use(count: list[int], even: float) -> Figure:
             "even use", (1, even), xycoords=("axes fraction", "data"), xytext=(0, 4),
             textcoords="offset points", ha="right", color=SECOND,
         )  # fmt: skip
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-        axes.set_xlim(0.4, n_atoms + 0.6)
+        set_count_axis(axes, n_atoms)
         axes.yaxis.set_major_formatter(EngFormatter(sep=""))
     return figure
 
@@ -137,41 +150,45 @@ def plot_angles(count: list[int]) -> Figure:
 
 def plot_time(passes: list[dict[str, Any]]) -> Figure:
     """Seconds of every pass over the patches."""
-    colours = {"first": SECOND, "update": ACCENT, "final": PALE}
-    names = {"first": "first: also reads", "update": "updates", "final": "final: only codes"}
+    kinds = {
+        "first": ("first: also reads", SECOND),
+        "update": ("updates", ACCENT),
+        "final": ("final: only codes", PALE),
+    }
     with drawing():
-        figure, axes = _axes("pass over the patches", "seconds")
-        for kind, colour in colours.items():
-            places = [i + 1 for i, one in enumerate(passes) if one["kind"] == kind]
-            seconds = [one["seconds"] for one in passes if one["kind"] == kind]
-            if places:
-                axes.bar(places, seconds, color=colour, width=0.8, label=names[kind])
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-        axes.set_xlim(0.4, max(1, len(passes)) + 0.6)
+        figure, axes = make_axes("pass over the patches", "seconds")
+        for kind, (name, colour) in kinds.items():
+            bars = [(i, one["seconds"]) for i, one in enumerate(passes, 1) if one["kind"] == kind]
+            if bars:
+                axes.bar(*zip(*bars, strict=True), color=colour, width=0.8, label=name)
+        set_count_axis(axes, max(1, len(passes)))
         figure.legend(loc="outside upper left", ncols=3, fontsize=8.5, handlelength=1, borderpad=0)
     return figure
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Rendering:
     """A figure as files: `png` on white, `svg` transparent."""
 
     png: bytes
     svg: bytes
 
 
-def draw(figure: Figure) -> Drawn:
+Drawn = Rendering  # its name in the texture pages
+
+
+def draw(figure: Figure) -> Rendering:
     """Render a figure: the same bytes for the same figure."""
     with drawing():
         png = _saved(figure, format="png", dpi=160, facecolor="white")
         figure.set_layout_engine("none")  # all has found its place
         svg = _saved(figure, format="svg", transparent=True, metadata={"Date": None})
-    return Drawn(png, svg)
+    return Rendering(png, svg)
 
 
-def themed_url(drawn: Drawn) -> str:
+def themed_url(rendering: Rendering) -> str:
     """The SVG in a URL, with other colours in the dark."""
-    text = drawn.svg.decode()
+    text = rendering.svg.decode()
     for light in DARK:
         text = text.replace(light, f"var(--c{light[1:]})")
     light = "".join(f"--c{colour[1:]}:{colour};" for colour in DARK)
@@ -183,7 +200,8 @@ def themed_url(drawn: Drawn) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
 
 
-def _axes(x: str, y: str) -> tuple[Figure, Axes]:
+def make_axes(x: str, y: str) -> tuple[Figure, Axes]:
+    """A figure with one pair of axes of these names."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.add_subplot()
     axes.set(xlabel=x, ylabel=y)

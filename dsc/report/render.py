@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import io
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from PIL import Image
 
 from dsc.errors import DscError
 from dsc.files import write_whole
-from dsc.report.figures import Drawn, themed_url
+from dsc.report.figures import Rendering, themed_url
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ class Page:
     template: str
     title: str
     facts: dict[str, Any]
-    figures: dict[str, Drawn] = field(default_factory=dict)
+    figures: dict[str, Rendering] = field(default_factory=dict)
     images: dict[str, Any] = field(default_factory=dict)
 
     def html(self) -> str:
@@ -54,7 +55,8 @@ class Page:
             "facts": self.facts,
             "figures": self.figures,
             "images": self.images,
-            "show": lambda name, form="": show(self.facts, name, form),
+            "show": partial(show, self.facts),
+            "show_all": partial(show_all, self.facts),
             "url": lambda name: themed_url(self.figures[name]),
         }
         return _templates().get_template(self.template).render(context)
@@ -81,41 +83,46 @@ class Place:
         """A folder of its own: index.html, report.json, and plots."""
         return Place(path / "index.html", path / "report.json")
 
-    def check(self, kind: str) -> None:
-        """Refuse to write over anything but a report of this kind."""
-        found = self._earlier()
-        taken = [path for path in (self.html, self.numbers) if path.exists()]
-        if taken and found.get("kind") != kind:
+    def check(self, kind: str, plots: Iterable[str] = ()) -> None:
+        """Refuse to write over anything but a report of this kind and its plots."""
+        ours = self._earlier()
+        files = {self.html.name, self.numbers.name, *self._plot_files(plots)}
+        if ours.get("kind") == kind:  # older reports do not name their files
+            files -= {self.html.name, self.numbers.name, *ours.get("files", files)}
+        taken = [path for name in sorted(files) if (path := self.html.parent / name).exists()]
+        if taken:
             raise DscError(
-                f"{taken[0]}: exists and is no {kind}; it is not overwritten: choose another "
-                "--out, or remove it"
-            )
-
-    def write(self, page: Page) -> None:
-        """Write all files, the page last: where there is a page, all of it is there."""
-        self.check(page.facts["kind"])
-        names = [f"{self.prefix}{name}.{end}" for name in page.figures for end in ("png", "svg")]
-        folder = self.html.parent
-        other = [folder / name for name in names if (folder / name).exists()]
-        earlier = self._earlier().get("files", [])
-        if taken := [path for path in other if path.name not in earlier]:
-            raise DscError(
-                f"{taken[0]}: exists and is no plot of this report; it is not overwritten: choose "
+                f"{taken[0]}: exists and is no part of a {kind}; it is not overwritten: choose "
                 "another --out, or remove it"
             )
+
+    def write(self, page: Page) -> dict[str, Any]:
+        """Write all files, the page last: where there is a page, all of it is there.
+
+        Returns
+        -------
+        What is in the JSON file: the facts, and the names of the other files.
+        """
+        self.check(page.facts["kind"], page.figures)
+        folder = self.html.parent
+        facts = {**page.facts, "files": [*self._plot_files(page.figures), self.html.name]}
+        numbers = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False)
         text = page.html()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for name in (self.html.name, *earlier):
+            for name in (self.html.name, *self._earlier().get("files", ())):
                 (folder / Path(name).name).unlink(missing_ok=True)
-            facts = {**page.facts, "files": [*names, self.html.name]}
-            write_whole(self.numbers, json.dumps(facts, indent=1, ensure_ascii=False))
-            for name, drawn in page.figures.items():
-                write_whole(folder / f"{self.prefix}{name}.png", drawn.png)
-                write_whole(folder / f"{self.prefix}{name}.svg", drawn.svg)
+            write_whole(self.numbers, numbers)
+            for name, rendering in page.figures.items():
+                write_whole(folder / f"{self.prefix}{name}.png", rendering.png)
+                write_whole(folder / f"{self.prefix}{name}.svg", rendering.svg)
             write_whole(self.html, text)
         except OSError as error:
             raise DscError(f"{self.html}: the report cannot be written: {error}") from error
+        return facts
+
+    def _plot_files(self, plots: Iterable[str]) -> list[str]:
+        return [f"{self.prefix}{name}.{suffix}" for name in plots for suffix in ("png", "svg")]
 
     def _earlier(self) -> dict[str, Any]:
         """The facts of the report that is there."""
@@ -124,6 +131,19 @@ class Place:
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
+
+
+def look_up(facts: Any, name: str) -> Any:
+    """The value at a dotted path.
+
+    Examples
+    --------
+    >>> look_up({"history": [0.5, 0.25]}, "history.1")
+    0.25
+    """
+    for key in name.split("."):
+        facts = facts[int(key)] if isinstance(facts, list) else facts[key]
+    return facts
 
 
 def show(facts: dict[str, Any], name: str, form: str = "") -> Markup:
@@ -143,11 +163,14 @@ def show(facts: dict[str, Any], name: str, form: str = "") -> Markup:
     >>> print(show({"patches": {"n": 17330}}, "patches.n", ","))
     <span data-name="patches.n" data-value="17330">17,330</span>
     """
-    value: Any = facts
-    for key in name.split("."):
-        value = value[int(key)] if isinstance(value, list) else value[key]
+    value = look_up(facts, name)
     mark = '<span data-name="{}" data-value="{}">{}</span>'
     return Markup(mark).format(name, json.dumps(value), text_of(value, form))
+
+
+def show_all(facts: dict[str, Any], name: str) -> list[tuple[str, Markup]]:
+    """The names and values of a part of the facts, as rows of a table."""
+    return [(key, show(facts, f"{name}.{key}")) for key in look_up(facts, name)]
 
 
 def derived(source: str, value: Any, form: str = "") -> Markup:
@@ -163,8 +186,7 @@ def text_of(value: Any, form: str = "") -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
-    text = format(value, form) if isinstance(value, int | float) else str(value)
-    return text.replace("%", " %")
+    return format(value, form).replace("%", " %") if isinstance(value, int | float) else str(value)
 
 
 def plural(value: int, word: str) -> str:

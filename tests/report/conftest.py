@@ -13,7 +13,7 @@ from skimage import data
 
 import dsc
 from dsc.dictionary.run import from_toml, to_toml
-from dsc.report.write import write_report
+from dsc.report import write_report
 
 HINT = (
     "the pages are tested in a real browser: apt-get install chromium, and pip install playwright "

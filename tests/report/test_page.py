@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dsc.report.numbers import look_up
+from dsc.report.render import look_up
 
 WIDTHS = {"desktop": 1280, "phone": 400}
 
