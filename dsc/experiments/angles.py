@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dsc.experiments.draw import line_plot
-from dsc.experiments.result import Experiment, Finding, Options, Result
+from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
 from dsc.experiments.sweeps import FLAT, KINDS, N_ATOMS, SPARSITY, flat_from, learn_all
 
 ANGLES = (1, 2, 4, 8, 12, 20, 30, 40, 60, 80, 120)
@@ -23,22 +22,19 @@ def run(options: Options) -> Result:
     }
     flat = {name: flat_from(angles, values) for name, values in errors.items()}
     return Result(
-        name="angles",
-        title=EXPERIMENT.title,
         data=label,
-        quick=options.quick,
         header=("dictionary", *(f"{n} angles" for n in angles), "flat from"),
         rows=tuple(
             (name, *(f"{1e3 * value:.3f}" for value in values), str(flat[name]))
             for name, values in errors.items()
         ),
-        drawings={
-            "angles": line_plot(
-                {name: (angles, [1e3 * e for e in values]) for name, values in errors.items()},
+        figures={
+            "angles": Lines(
                 f"error against the number of angles, M = {N_ATOMS}, K = {SPARSITY}",
-                xlabel="angles",
-                ylabel="error per pixel × 10³",
-                yscale="log",
+                {name: [1e3 * e for e in values] for name, values in errors.items()},
+                angles,
+                x_name="angles",
+                y_name="error per pixel × 10³",
             )
         },
         numbers={"angles": list(angles), "mse": errors, "flat_from": flat},
@@ -51,18 +47,18 @@ def run(options: Options) -> Result:
 
 
 def _flat(errors: dict[str, list[float]], flat: dict[str, int], angles: tuple[int, ...]) -> Finding:
-    late = [name for name, where in flat.items() if where > PAPER_FLAT]
+    is_late = max(flat.values()) > PAPER_FLAT
     place = angles.index(PAPER_FLAT)
-    left = max(values[place] / values[-1] - 1 for values in errors.values())
+    above = max(values[place] / values[-1] - 1 for values in errors.values())
     made = min((e[0] - e[place]) / (e[0] - e[-1]) for e in errors.values())
     return Finding(
         f"the error is flat from ≈ {PAPER_FLAT} angles on (taken as: within {FLAT:.0%})",
-        f"at {PAPER_FLAT} angles at most {max(left, 0):.1%} above that at {angles[-1]}; flat from "
+        f"at {PAPER_FLAT} angles at most {max(above, 0):.1%} above that at {angles[-1]}; flat from "
         + ", ".join(f"{flat[name]} ({name})" for name in errors),
-        not late,
+        not is_late,
         f"At least {made:.0%} of the fall from one angle is made by then; finer grids still pay a "
         "little, and each grid leads learning into another minimum."
-        if late
+        if is_late
         else "",
     )
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from dsc import Dictionary, LearnConfig, StoredPatches, disk_basis, learn_many
-from dsc.experiments.coding_figures import draw_atoms, draw_codings, draw_curves
 from dsc.experiments.coding_findings import Curves, coding_findings
 from dsc.experiments.data import coding_patches
 from dsc.experiments.online import BATCH, N_BATCHES, has_spams, online_error
-from dsc.experiments.result import Drawing, Experiment, Options, Result
+from dsc.experiments.result import AtomGrid, Experiment, ImageRows, Lines, Options, Result
 from dsc.experiments.twins import ALIKE, rotated_groups
 
 DIAMETER = 11
 BASES = {"standard": "pixels", "rotational": "disk"}
+N_SHOWN = 10  # patches beside their codings
 INIT = "patches"  # the better start for the standard dictionaries
 
 
@@ -70,8 +70,7 @@ def run(options: Options, subject: Subject) -> Result:
         shown = {kind: models[kind, *_pictured(size, subject)] for kind in BASES}
         annular = models.get(("annular", *subject.pictured))
         groups = rotated_groups(shown["standard"].atoms_pixels)
-        drawings = {"curves": draw_curves(curves), **_atoms(shown, groups)}
-        drawings["codings"] = draw_codings(shown, patches)
+        codings = code_some(shown, patches)
     paper = subject.printed if label.startswith(f"{subject.name}, all") else None
     numbers: dict[str, Any] = {
         **curves.numbers(),
@@ -80,13 +79,20 @@ def run(options: Options, subject: Subject) -> Result:
         "annular_mse": annular.mse if annular else None,
     }
     return Result(
-        name=subject.name,
-        title=f"Coding error of {subject.name}",
         data=label,
-        quick=options.quick,
         header=("M", "K", *curves.kinds, "rotational / standard"),
         rows=curves.rows(),
-        drawings=drawings,
+        figures={
+            "curves": _curve_lines(curves),
+            "standard-atoms": _atoms(
+                shown["standard"],
+                groups,
+                "standard atoms; frames of one colour: rotations of one another "
+                f"({sum(map(len, groups))} of {len(shown['standard'].atoms)})",
+            ),
+            "rotational-atoms": _atoms(shown["rotational"], [], "rotational atoms"),
+            "codings": codings,
+        },
         numbers=numbers,
         findings=coding_findings(curves, shown, groups, annular, paper),
         notes=_notes(curves, size),
@@ -142,17 +148,44 @@ def _curves(
     )
 
 
-def _atoms(shown: dict[str, Dictionary], groups: list[list[int]]) -> dict[str, Drawing]:
-    n_alike = sum(map(len, groups))
-    return {
-        "standard-atoms": draw_atoms(
-            shown["standard"],
-            groups,
-            f"standard atoms; frames of one colour: rotations of one another ({n_alike} of "
-            f"{len(shown['standard'].atoms)})",
-        ),
-        "rotational-atoms": draw_atoms(shown["rotational"], [], "rotational atoms"),
-    }
+def _curve_lines(curves: Curves) -> Lines:
+    """Error against the number of atoms: a colour for each K, a dash for each kind."""
+    return Lines(
+        "coding error against the number of atoms",
+        {
+            (f"K = {k}", kind): [1e3 * curves.mse[kind, m, k] for m in curves.n_atoms]
+            for kind in sorted(curves.kinds, key="rotational".__ne__)  # the solid line is ours
+            for k in curves.sparsities
+        },
+        curves.n_atoms,
+        x_name="atoms M",
+        y_name="error per pixel × 10³",
+        bound=("projection bound", 1e3 * curves.bound),
+    )
+
+
+def _atoms(model: Dictionary, groups: list[list[int]], caption: str) -> AtomGrid:
+    """Atoms, most used first, the groups framed."""
+    order = np.argsort(-model.count, kind="stable")
+    place = np.argsort(order)
+    return AtomGrid(
+        f"{caption}; M = {len(model.atoms)}, K = {model.config.sparsity}",
+        model.atoms_pixels[order],
+        [place[group].tolist() for group in groups],
+    )
+
+
+def code_some(models: dict[str, Dictionary], patches: StoredPatches) -> ImageRows:
+    """Some patches, and how each dictionary codes them."""
+    numbers = np.linspace(0, patches.n_patches - 1, N_SHOWN).astype(int)
+    pixels = np.concatenate([patches.pixels(int(p), int(p) + 1) for p in numbers])
+    images = next(iter(models.values())).basis.to_image(pixels)
+    rows = {"patches": images}
+    for kind, model in models.items():
+        codes = model.encode(np.nan_to_num(images)).codes
+        assert codes is not None
+        rows[kind] = model.decode(codes)
+    return ImageRows("patches and their codings", rows, like="patches")
 
 
 def _notes(curves: Curves, size: Size) -> tuple[str, ...]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dsc.experiments.draw import line_plot
-from dsc.experiments.result import Experiment, Finding, Options, Result
+from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
 from dsc.experiments.sweeps import FLAT, N_ATOMS, SPARSITY, flat_from, learn_all
 
 N_ITERATIONS, QUICK_ITERATIONS = 30, 6
@@ -23,22 +22,19 @@ def run(options: Options) -> Result:
     flat = {name: flat_from(every, errors) for name, errors in history.items()}
     shown = [i for i in SHOWN if i <= n_iterations]
     return Result(
-        name="iterations",
-        title=EXPERIMENT.title,
         data=label,
-        quick=options.quick,
         header=("dictionary", *(f"after {i}" for i in shown), "flat from"),
         rows=tuple(
             (name, *(f"{1e3 * errors[i]:.3f}" for i in shown), str(flat[name]))
             for name, errors in history.items()
         ),
-        drawings={
-            "iterations": line_plot(
-                {name: (every, [1e3 * e for e in errors]) for name, errors in history.items()},
+        figures={
+            "iterations": Lines(
                 f"error over iterations, M = {N_ATOMS}, K = {SPARSITY}",
-                xlabel="iteration",
-                ylabel="error per pixel × 10³",
-                yscale="log",
+                {name: [1e3 * e for e in errors] for name, errors in history.items()},
+                every,
+                x_name="iteration",
+                y_name="error per pixel × 10³",
             )
         },
         numbers={"history": history, "flat_from": flat},
@@ -68,19 +64,19 @@ def _findings(history: dict[str, list[float]], flat: dict[str, int]) -> tuple[Fi
 
 
 def _flat(history: dict[str, list[float]], flat: dict[str, int]) -> tuple[Finding, ...]:
-    late = [name for name, where in flat.items() if where > PAPER_FLAT]
-    left = max(errors[PAPER_FLAT] / errors[-1] - 1 for errors in history.values())
+    is_late = max(flat.values()) > PAPER_FLAT
+    above = max(errors[PAPER_FLAT] / errors[-1] - 1 for errors in history.values())
     made = min((e[0] - e[PAPER_FLAT]) / (e[0] - e[-1]) for e in history.values())
     return (
         Finding(
             f"the error is flat after ≈ {PAPER_FLAT} iterations (taken as: within {FLAT:.0%})",
-            f"after {PAPER_FLAT} up to {left:.1%} above that after "
+            f"after {PAPER_FLAT} up to {above:.1%} above that after "
             f"{len(history['disk, mod']) - 1}; flat from "
-            + ", ".join(f"{where} ({name})" for name, where in flat.items()),
-            not late,
+            + ", ".join(f"{place} ({name})" for name, place in flat.items()),
+            not is_late,
             f"In a plot from the start it looks flat, {made:.1%} of the fall being made by then, "
             "but more iterations still pay."
-            if late
+            if is_late
             else "",
         ),
     )

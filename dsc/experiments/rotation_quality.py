@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from dsc import SteerableBasis, annular_basis, disk_basis
 from dsc.experiments.data import LabelledPicture, label_of, natural_pictures
-from dsc.experiments.draw import picture_rows
-from dsc.experiments.result import Drawing, Experiment, Finding, Options, Result
+from dsc.experiments.result import Experiment, Finding, ImageRows, Options, Result
 from dsc.experiments.turning import TurnedDisks, cut_turned, interpolate, turned_disks
 
 DIAMETER, QUICK_DIAMETER = 51, 21
@@ -29,17 +28,14 @@ def run(options: Options) -> Result:
     errors = {method: one.error(disk) for method, disk in turned.items()}
     typical = _errors(many.without_mean(), diameter)
     return Result(
-        name="rotation-quality",
-        title=EXPERIMENT.title,
         data=f"{label_of(pictures)}; the patch drawn is of the first",
-        quick=options.quick,
         header=(
             "method",
             "error on the patch drawn",
             f"error on {len(many.theta):,} patches, mean removed",
         ),
         rows=tuple((m, f"{errors[m]:.5f}", f"{typical[m]:.4f}") for m in METHODS),
-        drawings={"rotations": _draw(one, turned, disk_basis(diameter), errors)},
+        figures={"rotations": _figure(one, turned, disk_basis(diameter), errors)},
         numbers={"one_patch": errors, "mean_removed": typical, "diameter": diameter},
         findings=_findings(typical, diameter),
         notes=(
@@ -85,22 +81,24 @@ def _errors(disks: TurnedDisks, diameter: int) -> dict[str, float]:
     return {method: disks.error(turned) for method, turned in _rotate(disks, diameter).items()}
 
 
-def _draw(
+def _figure(
     one: TurnedDisks, turned: dict[str, Floats], basis: SteerableBasis, errors: dict[str, float]
-) -> Drawing:
+) -> ImageRows:
     shown = {"patch": one.before, "truth": one.after, **turned}
     images = [basis.to_image(disk)[0] for disk in shown.values()]
     low, high = float(one.after.min()), float(one.after.max())
     middle = (low + high) / 2
     residuals = [basis.to_image(middle + 2 * (disk - one.after))[0] for disk in shown.values()]
     residuals[0] = np.full_like(images[0], np.nan)  # the patch itself is not turned
-    titles = [f"{name}\n{errors[name]:.4f}" if name in errors else name for name in shown]
+    labels = [f"{name}\n{errors[name]:.4f}" if name in errors else name for name in shown]
     rows = {"turned": images, "2 × (it − truth)": residuals}
-    figure = picture_rows(rows, like="turned", titles=titles, scale=(low, high))
-    return Drawing(
-        figure,
+    return ImageRows(
         f"a patch of diameter {basis.diameter} turned by {DEGREES:.2f}°, with its error as a "
         "fraction of the energy; below, twice the difference to the truth, grey where none",
+        rows,
+        like="turned",
+        labels=labels,
+        scale=(low, high),
     )
 
 

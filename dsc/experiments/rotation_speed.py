@@ -14,8 +14,7 @@ from threadpoolctl import threadpool_limits
 from dsc import SteerableBasis, disk_basis, rotation_matrix
 from dsc.bench.timing import best_of_each
 from dsc.experiments.data import natural_pictures
-from dsc.experiments.draw import line_plot
-from dsc.experiments.result import Experiment, Finding, Options, Result
+from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
 
 THETA = np.deg2rad(100 + 2**0.5)
 LOW = 0.5  # of the cut-off, for steering_low
@@ -75,25 +74,19 @@ def run(options: Options) -> Result:
         rows = [_time(picture.grey, diameter, size) for diameter in size.diameters]
     per_patch = 1e6 / size.n_patches
     return Result(
-        name="rotation-speed",
-        title=EXPERIMENT.title,
         data=f"{size.n_patches:,} random patches of {picture.label}",
-        quick=options.quick,
         header=(
             "N", *(f"{m}, µs a patch" for m in METHODS), "bicubic / steering",
             "bicubic / steering_low", "bicubic / steer()",
         ),
         rows=tuple(row.cells(per_patch) for row in rows),
-        drawings={
-            "speed": line_plot(
-                {
-                    method: (size.diameters, [row.seconds[method] * per_patch for row in rows])
-                    for method in METHODS
-                },
+        figures={
+            "speed": Lines(
                 "time to turn a patch by 100 + √2 degrees, one thread",
-                xlabel="diameter N (pixels)",
-                ylabel="µs a patch",
-                yscale="log",
+                {m: [row.seconds[m] * per_patch for row in rows] for m in METHODS},
+                size.diameters,
+                x_name="diameter N (pixels)",
+                y_name="µs a patch",
             )
         },
         numbers={"n_patches": size.n_patches, "rows": [asdict(row) for row in rows]},

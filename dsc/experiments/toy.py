@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from dsc import Dictionary, LearnConfig, SteerableBasis, disk_basis, learn_many
 from dsc.experiments.data import LabelledPicture, paper_or_stand_in
-from dsc.experiments.draw import picture_rows
-from dsc.experiments.result import Drawing, Experiment, Finding, Options, Result
+from dsc.experiments.result import Experiment, Finding, ImageRows, Options, Result
 from dsc.experiments.synthetic import comma_picture
 from dsc.experiments.turning import cut_turned
 
@@ -58,17 +57,14 @@ def run(options: Options) -> Result:
         "relative_error_of_every_start": {n: m.mse / energy for n, m in starts.items()},
     }
     return Result(
-        name="toy",
-        title=EXPERIMENT.title,
         data=label,
-        quick=options.quick,
         header=("dictionary", "error (fraction of energy)", "against ours", "likeness"),
         rows=tuple(
             (name, f"{e:.4f}", f"{e / errors[OURS]:.1f} ×",
              f"{likeness[best]:.4f}" if name == OURS else "")
             for name, e in errors.items()
         ),
-        drawings={"toy": _draw(template, squares[:N_SHOWN], models, basis)},
+        figures={"toy": _figure(template, squares[:N_SHOWN], models, basis)},
         numbers=numbers,
         findings=_findings(errors, likeness, best),
         notes=(
@@ -131,12 +127,12 @@ def _likeness(model: Dictionary, template: Floats, basis: SteerableBasis) -> flo
     return float(np.abs(turned @ model.atoms[0]).max() / np.linalg.norm(template))
 
 
-def _draw(
+def _figure(
     template: Floats,
     squares: NDArray[np.float32],
     models: dict[str, Dictionary],
     basis: SteerableBasis,
-) -> Drawing:
+) -> ImageRows:
     """Like the paper's figure: true atom, patches, and for each dictionary atoms and codings."""
     rows: dict[str, list[Floats]] = {
         "true atom": list(basis.to_image(template)),
@@ -145,10 +141,10 @@ def _draw(
     for name, model in models.items():
         codes = model.encode(squares).codes
         assert codes is not None
-        rows[f"{name}\natoms"] = list(model.atoms_pixels)
-        rows[f"{name}\ncodings"] = list(model.decode(codes))
+        rows[f"{name}: atoms"] = list(model.atoms_pixels)
+        rows[f"{name}: codings"] = list(model.decode(codes))
     caption = "the true atom, some patches, and for each dictionary its atoms and its codings"
-    return Drawing(picture_rows(rows, like="patches"), caption)
+    return ImageRows(caption, rows, like="patches")
 
 
 def _findings(

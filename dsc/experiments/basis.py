@@ -6,12 +6,19 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dsc import SteerableBasis, annular_basis, disk_basis
-from dsc.experiments.basis_figures import PICTURED_CUTOFFS, draw_elements, draw_rings, mid_ring_rule
 from dsc.experiments.data import label_of, natural_pictures
-from dsc.experiments.draw import line_plot
-from dsc.experiments.result import Drawing, Experiment, Finding, Options, Result
+from dsc.experiments.result import (
+    AtomGrid,
+    Experiment,
+    FigureValue,
+    Finding,
+    Lines,
+    Options,
+    Result,
+)
 from dsc.experiments.turning import TurnedDisks, interpolate, turned_disks
 
 DIAMETERS = (7, 9, 11, 15, 21, 31, 41, 51)
@@ -20,6 +27,8 @@ PAPER_DIAMETER, PAPER_COUNTS = 11, (97, 95)  # pixels, elements
 ZEROS = "bicubic, zeros outside"
 BASES = {"annular": annular_basis, "disk": disk_basis}
 INTERPOLATIONS = ("bicubic", ZEROS, "nearest")
+PICTURED_CUTOFFS = (1, 5, 8)  # T of the three rings in the paper's figure
+FINE = 96  # pixels across a finely drawn element
 
 
 @dataclass(frozen=True)
@@ -69,13 +78,10 @@ def run(options: Options) -> Result:
         rows += [_measure_basis(make(diameter), disks) for make in BASES.values()]
         rows += [_measure_interpolation(method, diameter, disks) for method in INTERPOLATIONS]
     return Result(
-        name="basis",
-        title=EXPERIMENT.title,
         data=label_of(pictures),
-        quick=options.quick,
         header=HEADER,
         rows=tuple(row.cells() for row in rows),
-        drawings=_drawings(rows),
+        figures=_figures(rows),
         numbers={"rows": [asdict(row) for row in rows]},
         findings=_findings(rows),
         notes=(
@@ -128,39 +134,52 @@ def _measure_interpolation(method: str, diameter: int, kept: TurnedDisks) -> Row
 
 
 def _mid_ring_count() -> int:
-    return sum(2 * t + 1 for t in mid_ring_rule(PAPER_DIAMETER))
+    """Elements at N = 11 with cut-offs ⌊π × mid-ring radius⌋, what the paper's figure follows."""
+    n_rings = PAPER_DIAMETER // 2
+    width = PAPER_DIAMETER / 2 / n_rings
+    return sum(2 * int(np.pi * width * (s + 0.5)) + 1 for s in range(n_rings))
 
 
-def _drawings(rows: list[Row]) -> dict[str, Drawing]:
-    methods = dict.fromkeys(row.method for row in rows)
-    errors = {
-        method: (
-            [row.diameter for row in rows if row.method == method],
-            [row.error_mean_removed for row in rows if row.method == method],
-        )
-        for method in methods
-    }
-    disk, annular = disk_basis(PAPER_DIAMETER), annular_basis(PAPER_DIAMETER)
-    return {
-        "disk": Drawing(
-            draw_elements(disk), f"the {disk.n_coords} elements of the disk basis at N = 11"
-        ),
-        "annular": Drawing(
-            draw_elements(annular), f"the {annular.n_coords} elements of the annular basis, N = 11"
-        ),
-        "rings": Drawing(
-            draw_rings(PICTURED_CUTOFFS),
-            f"the paper's figure: S = 3, T = {PICTURED_CUTOFFS} (another rule than the one that "
-            "gives 95 elements)",
-        ),
-        "errors": line_plot(
-            errors,
-            "rotation error (mean removed, fraction of the energy) against the diameter",
-            xlabel="diameter N (pixels)",
-            ylabel="rotation error",
-            yscale="log",
-        ),
-    }
+def _figures(rows: list[Row]) -> dict[str, FigureValue]:
+    figures: dict[str, FigureValue] = {}
+    for name, make in (("disk", disk_basis), ("annular", annular_basis)):
+        basis = make(PAPER_DIAMETER)
+        elements = basis.to_image(np.eye(basis.n_coords))
+        caption = f"the {basis.n_coords} elements of the {name} basis at N = 11"
+        figures[name] = AtomGrid(caption, elements, columns=13)
+    figures["rings"] = AtomGrid(
+        f"the paper's figure: S = 3, T = {PICTURED_CUTOFFS} (another rule than the one that gives "
+        "95 elements)",
+        ring_images(PICTURED_CUTOFFS),
+        columns=max(PICTURED_CUTOFFS) + 1,
+    )
+    figures["errors"] = Lines(
+        "rotation error (mean removed, fraction of the energy) against the diameter",
+        {
+            method: [row.error_mean_removed for row in rows if row.method == method]
+            for method in dict.fromkeys(row.method for row in rows)
+        },
+        list(dict.fromkeys(row.diameter for row in rows)),
+        x_name="diameter N (pixels)",
+        y_name="rotation error",
+    )
+    return figures
+
+
+def ring_images(cutoffs: tuple[int, ...]) -> NDArray[np.float64]:
+    """Circular harmonics on rings (element, y, x): one row a ring, the cosine above the sine."""
+    axis = (np.arange(FINE) - (FINE - 1) / 2) / (FINE / 2)
+    x, y = np.meshgrid(axis, -axis)
+    radius, angle = np.hypot(x, y), np.arctan2(y, x)
+    n_rings, n_columns = len(cutoffs), max(cutoffs) + 1
+    elements = np.full((n_rings, 2, n_columns, FINE, FINE), np.nan)
+    for s, cutoff in enumerate(cutoffs):
+        ring = (radius > s / n_rings) & (radius <= (s + 1) / n_rings)
+        for t in range(cutoff + 1):
+            waves = (np.cos(t * angle), np.sin(t * angle))[: 1 + (t > 0)]
+            for row, wave in enumerate(waves):
+                elements[s, row, t] = np.where(radius > 1, np.nan, ring * wave)
+    return elements.reshape(-1, FINE, FINE)
 
 
 def _findings(rows: list[Row]) -> tuple[Finding, ...]:
