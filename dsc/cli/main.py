@@ -177,9 +177,12 @@ def info(path: str, as_json: bool) -> None:
 @console.json_option
 def demo(out: str, as_json: bool) -> None:
     """Show what it does, on pictures that come with scikit-image: under a minute, no download."""
-    from dsc.report.demo import run_demo
+    from dsc.experiments.demo import run_demo
+    from dsc.report import closing_words, write_demo
 
-    summary = run_demo(Path(out), lambda text: console.say(text, as_json))
+    finished = run_demo(Path(out), lambda text: console.say(text, as_json))
+    summary = write_demo(finished)
+    console.say(closing_words(finished), as_json)
     if as_json:
         console.print_json(summary)
 

@@ -12,7 +12,7 @@ from dsc import Dictionary, LearnConfig, StoredPatches, disk_basis, learn_many
 from dsc.experiments.coding_findings import Curves, coding_findings
 from dsc.experiments.data import coding_patches
 from dsc.experiments.online import BATCH, N_BATCHES, has_spams, online_error
-from dsc.experiments.result import AtomGrid, Experiment, ImageRows, Lines, Options, Result
+from dsc.experiments.result import AtomGrid, Experiment, Floats, ImageRows, Lines, Options, Result
 from dsc.experiments.twins import ALIKE, rotated_groups
 
 DIAMETER = 11
@@ -180,7 +180,7 @@ def code_some(models: dict[str, Dictionary], patches: StoredPatches) -> ImageRow
     numbers = np.linspace(0, patches.n_patches - 1, N_SHOWN).astype(int)
     pixels = np.concatenate([patches.pixels(int(p), int(p) + 1) for p in numbers])
     images = next(iter(models.values())).basis.to_image(pixels)
-    rows = {"patches": images}
+    rows: dict[str, Floats] = {"patches": images}
     for kind, model in models.items():
         codes = model.encode(np.nan_to_num(images)).codes
         assert codes is not None

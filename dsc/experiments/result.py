@@ -92,12 +92,12 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class ImageRows:
-    """A figure of rows of small images (y, x), NaN being transparent.
+    """A figure of rows of small images, NaN being transparent.
 
     Attributes
     ----------
     rows
-        Images by the name of their row.
+        (image, y, x) by the name of the row.
     like
         The row whose grey scales, column by column, hold for the others too. A row of another
         length shows atoms, each in its own scale around zero.
@@ -108,7 +108,7 @@ class ImageRows:
     """
 
     caption: str
-    rows: Mapping[str, Sequence[Floats]]
+    rows: Mapping[str, Floats]
     like: str
     labels: Sequence[str] = ()
     scale: tuple[float, float] | None = None

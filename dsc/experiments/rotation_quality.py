@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsc import SteerableBasis, annular_basis, disk_basis
 from dsc.experiments.data import LabelledPicture, label_of, natural_pictures
-from dsc.experiments.result import Experiment, Finding, ImageRows, Options, Result
+from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
 from dsc.experiments.turning import TurnedDisks, cut_turned, interpolate, turned_disks
 
 DIAMETER, QUICK_DIAMETER = 51, 21
 DEGREES = 100 + 2**0.5
 LOW = 0.5  # of the cut-off, for steering_low
 METHODS = ("nearest", "bicubic", "steering", "steering_low", "annular", "annular_low")
-
-Floats = NDArray[np.floating]
 
 
 def run(options: Options) -> Result:
@@ -91,7 +88,7 @@ def _figure(
     residuals = [basis.to_image(middle + 2 * (disk - one.after))[0] for disk in shown.values()]
     residuals[0] = np.full_like(images[0], np.nan)  # the patch itself is not turned
     labels = [f"{name}\n{errors[name]:.4f}" if name in errors else name for name in shown]
-    rows = {"turned": images, "2 × (it − truth)": residuals}
+    rows = {"turned": np.stack(images), "2 × (it − truth)": np.stack(residuals)}
     return ImageRows(
         f"a patch of diameter {basis.diameter} turned by {DEGREES:.2f}°, with its error as a "
         "fraction of the energy; below, twice the difference to the truth, grey where none",

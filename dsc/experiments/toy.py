@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dsc import Dictionary, LearnConfig, SteerableBasis, disk_basis, learn_many
 from dsc.experiments.data import LabelledPicture, paper_or_stand_in
-from dsc.experiments.result import Experiment, Finding, ImageRows, Options, Result
+from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
 from dsc.experiments.synthetic import comma_picture
 from dsc.experiments.turning import cut_turned
 
@@ -19,8 +19,6 @@ N_SHOWN = 8
 HEAD = (0.28, 0.44)  # of the cameraman, as fractions of the picture
 STANDARD = {"standard M=1, K=1": (1, 1), "standard M=2, K=2": (2, 2)}
 OURS = "rotational M=1, K=2"
-
-Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -134,15 +132,15 @@ def _figure(
     basis: SteerableBasis,
 ) -> ImageRows:
     """Like the paper's figure: true atom, patches, and for each dictionary atoms and codings."""
-    rows: dict[str, list[Floats]] = {
-        "true atom": list(basis.to_image(template)),
-        "patches": list(basis.to_image(squares[:, basis.mask])),
+    rows: dict[str, Floats] = {
+        "true atom": basis.to_image(template),
+        "patches": basis.to_image(squares[:, basis.mask]),
     }
     for name, model in models.items():
         codes = model.encode(squares).codes
         assert codes is not None
-        rows[f"{name}: atoms"] = list(model.atoms_pixels)
-        rows[f"{name}: codings"] = list(model.decode(codes))
+        rows[f"{name}: atoms"] = model.atoms_pixels
+        rows[f"{name}: codings"] = model.decode(codes)
     caption = "the true atom, some patches, and for each dictionary its atoms and its codings"
     return ImageRows(caption, rows, like="patches")
 

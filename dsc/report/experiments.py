@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from pathlib import Path
 
@@ -67,9 +68,9 @@ def write_summary(results: list[Result], folder: Path) -> str:
     return text
 
 
-def markdown_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in markdown."""
-    lines = [header, ("---",) * len(header), *rows]
+    lines = [header, ["---"] * len(header), *rows]
     cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in cells)
 
@@ -84,7 +85,7 @@ def _version(result: Result) -> str:
 
 
 def _table_file(result: Result) -> str:
-    table = markdown_table(result.header, list(result.rows))
+    table = markdown_table(result.header, result.rows)
     findings = "\n".join(f"- {finding.sentence}" for finding in result.findings)
     notes = "\n\n".join(result.notes)
     about = f"Data: {result.data} ({_version(result)})"
@@ -141,13 +142,13 @@ def _columns(labels: dict[str, Line2D]) -> int:
 def plot_image_rows(figure: ImageRows) -> Figure:
     """Rows of images with their names above."""
     n_columns = max(map(len, figure.rows.values()))
-    disks = [_pad(_shade(np.stack(row), figure), n_columns) for row in figure.rows.values()]
+    disks = [_pad(_shade(row, figure), n_columns) for row in figure.rows.values()]
     labels = [*figure.labels, *[""] * (n_columns * (len(disks) - 1))] if figure.labels else ()
     return plot_disks(np.concatenate(disks), n_columns, labels, list(figure.rows))
 
 
 def _shade(images: NDArray[np.floating], figure: ImageRows) -> NDArray[np.uint8]:
-    like = np.stack(figure.rows[figure.like])
+    like = figure.rows[figure.like]
     if figure.scale is not None:
         low, high = (np.full(len(images), value) for value in figure.scale)
         return shades(images, low, high)

@@ -158,9 +158,9 @@ def plot_time(passes: list[dict[str, Any]]) -> Figure:
     with drawing():
         figure, axes = make_axes("pass over the patches", "seconds")
         for kind, (name, colour) in kinds.items():
-            bars = [(i, one["seconds"]) for i, one in enumerate(passes, 1) if one["kind"] == kind]
+            bars = {i: one["seconds"] for i, one in enumerate(passes, 1) if one["kind"] == kind}
             if bars:
-                axes.bar(*zip(*bars, strict=True), color=colour, width=0.8, label=name)
+                axes.bar(list(bars), list(bars.values()), color=colour, width=0.8, label=name)
         set_count_axis(axes, max(1, len(passes)))
         figure.legend(loc="outside upper left", ncols=3, fontsize=8.5, handlelength=1, borderpad=0)
     return figure
