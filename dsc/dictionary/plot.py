@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 COLUMNS = 10  # atoms in a row
 INCHES = 0.66  # of an atom in a figure: ten in a row are readable in the width of a phone
-LABEL = "#808080"  # readable on light and dark pages
 
 Floats = NDArray[np.floating]
 Shades = NDArray[np.uint8]
@@ -28,9 +27,12 @@ def shades(images: Floats, low: Floats, high: Floats) -> Shades:
     return np.stack([value, np.where(inside, 255, 0).astype(np.uint8)], axis=-1)
 
 
-def atom_shades(images: Floats) -> Shades:
-    """Atoms (atom, y, x), each with mid-grey at zero and its largest value black or white."""
-    limit = np.abs(np.nan_to_num(images)).max(axis=(1, 2))
+def atom_shades(images: Floats, margin: float = 1.0) -> Shades:
+    """Atoms (atom, y, x) as disks, zero mid-grey.
+
+    Each has its own contrast: `margin` times its largest value would be black or white.
+    """
+    limit = margin * np.abs(np.nan_to_num(images)).max(axis=(1, 2))
     return shades(images, -limit, limit)
 
 
@@ -92,11 +94,11 @@ def plot_disks(
     )
     axes.set(xlim=(0, n_x), ylim=(n_y - above, -above))
     for row, heading in enumerate(headings):
-        axes.text(0, row * step_y - 0.4 * above, heading, va="center", color=LABEL, size=9)
+        axes.text(0, row * step_y - 0.5 * above, heading, va="center", size=9.5)
     corners = [(step_x * (i % n_columns), step_y * (i // n_columns)) for i in range(len(disks))]
     for (x, y), label in zip(corners, labels, strict=False):
         at = x + width / 2, y + height + 0.5 * below
-        axes.text(*at, label, ha="center", va="center", color=LABEL, size=7)
+        axes.text(*at, label, ha="center", va="center", size=7)
     for corner, colour in zip(corners, frames, strict=False):
         if colour is not None:
             axes.add_patch(

@@ -45,8 +45,11 @@ def write_result(result: Result, folder: Path) -> Path:
     out.mkdir(parents=True)
     write_whole(out / "table.md", _table_file(result))
     place = Place(out / "index.html", out / "result.json")
-    sentences = [(finding.holds, finding.sentence) for finding in result.findings]
-    place.write(Page("experiment.html", result.title, facts, figures, {"findings": sentences}))
+    more = {
+        "findings": [(finding.holds, finding.sentence) for finding in result.findings],
+        "grids": [name for name, some in result.figures.items() if not isinstance(some, Lines)],
+    }
+    place.write(Page("experiment.html", result.title, facts, figures, more))
     return out
 
 
@@ -135,7 +138,7 @@ def plot_lines(figure: Lines) -> Figure:
 
 def _columns(labels: dict[str, Line2D]) -> int:
     """How many entries of a legend fit side by side."""
-    return max(1, min(len(labels), 55 // (max(map(len, labels)) + 6)))
+    return max(1, min(len(labels), 73 // (max(map(len, labels)) + 6)))
 
 
 @plot_figure.register
@@ -144,7 +147,8 @@ def plot_image_rows(figure: ImageRows) -> Figure:
     n_columns = max(map(len, figure.rows.values()))
     disks = [_pad(_shade(row, figure), n_columns) for row in figure.rows.values()]
     labels = [*figure.labels, *[""] * (n_columns * (len(disks) - 1))] if figure.labels else ()
-    return plot_disks(np.concatenate(disks), n_columns, labels, list(figure.rows))
+    with drawing():
+        return plot_disks(np.concatenate(disks), n_columns, labels, list(figure.rows))
 
 
 def _shade(images: NDArray[np.floating], figure: ImageRows) -> NDArray[np.uint8]:
@@ -169,4 +173,5 @@ def plot_atom_grid(figure: AtomGrid) -> Figure:
     for number, group in enumerate(figure.groups):
         for index in group:
             frames[index] = SERIES[number % len(SERIES)]
-    return plot_disks(atom_shades(figure.images), figure.columns, frames=frames)
+    disks = atom_shades(figure.images, margin=1.15)  # a constant is not white on white
+    return plot_disks(disks, figure.columns, frames=frames)

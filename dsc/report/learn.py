@@ -113,16 +113,18 @@ def _page(facts: dict[str, Any], model: Dictionary, comparisons: dict[str, Compa
     triples = {name: some.shades() for name, some in comparisons.items()}
     figures = {
         "error": plots.plot_history(facts["history"]),
-        "atoms": plot_disks(disks, labels=[f"{n:,}" for n in atoms["count"][:MOST_ATOMS]]),
         "use": plots.plot_use(atoms["count"], atoms["even"]),
     }
     if passes:
         figures["time"] = plots.plot_time(passes)
     if facts["sample"] is not None and model.n_angles > 1:
         figures["angles"] = plots.plot_angles(facts["sample"]["angles"])
-    for name, rows in triples.items():
-        some = np.concatenate(list(rows.values()))
-        figures[name] = plot_disks(some, len(rows["patch"]), headings=list(rows))
+    with plots.drawing():
+        counts = [f"{n:,}" for n in atoms["count"][:MOST_ATOMS]]
+        figures["atoms"] = plot_disks(disks, labels=counts)
+        for name, rows in triples.items():
+            some = np.concatenate(list(rows.values()))
+            figures[name] = plot_disks(some, len(rows["patch"]), headings=list(rows))
     grid = [
         (disk, f"atom {atom}", show(facts, f"atoms.count.{i}", ","))
         for i, (disk, atom) in enumerate(zip(disks, atoms["order"], strict=False))
