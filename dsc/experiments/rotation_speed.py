@@ -12,7 +12,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from dsc import SteerableBasis, disk_basis, rotation_matrix
-from dsc.bench.timing import best_of_each
+from dsc.bench import best_of_each
 from dsc.experiments.data import natural_pictures
 from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
 
