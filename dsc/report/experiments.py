@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -105,8 +106,8 @@ def plot_figure(figure: FigureValue) -> Figure:
 def plot_lines(figure: Lines) -> Figure:
     """Lines with markers, and a legend of colours and dashes above."""
     keys = [key if isinstance(key, tuple) else (key, "") for key in figure.lines]
-    colours = dict(zip(dict.fromkeys(label for label, _ in keys), SERIES, strict=False))
-    dashes = dict(zip(dict.fromkeys(kind for _, kind in keys), DASHES, strict=False))
+    colours = dict(zip(dict.fromkeys(label for label, _ in keys), cycle(SERIES), strict=False))
+    dashes = dict(zip(dict.fromkeys(kind for _, kind in keys), cycle(DASHES), strict=False))
     with drawing():
         canvas, axes = make_axes(figure.x_name, figure.y_name)
         for (label, kind), y in zip(keys, figure.lines.values(), strict=True):

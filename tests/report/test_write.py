@@ -133,6 +133,14 @@ def test_report__again_replaces_its_own_with_the_same_bytes(copied_run):
     assert {path.name: path.read_bytes() for path in (run / "report").iterdir()} == before
 
 
+def test_report__escapes_names(copied_run):
+    run = copied_run[0].rename(copied_run[0].with_name('<b>&"run"'))
+    write_report(run)
+    text = (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert "<b>" not in text
+    assert "<title>Run &lt;b&gt;&amp;&#34;run&#34;</title>" in text
+
+
 @pytest.mark.parametrize("name", ["page.html", "page.json", "page-atoms.png"])
 def test_report__overwrites_nothing_that_is_not_its_own(copied_run, tmp_path, name):
     (tmp_path / "out").mkdir()
