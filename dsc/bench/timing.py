@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
+Key = TypeVar("Key")
 Run = Callable[[], object]
 
 
-def best_of_each(runs: dict[str, Run], repeats: int) -> dict[str, float]:
+def best_of_each(runs: dict[Key, Run], repeats: int) -> dict[Key, float]:
     """The shortest time of each after one that warms up, taken in turns: slow moments hit all."""
-    best: dict[str, float] = {}
+    best: dict[Key, float] = {}
     for turn in range(repeats + 1):
         for name, run in runs.items():
             begin = time.perf_counter()

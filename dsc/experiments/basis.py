@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,41 +30,19 @@ PICTURED_CUTOFFS = (1, 5, 8)  # T of the three rings in the paper's figure
 FINE = 96  # pixels across a finely drawn element
 
 
-@dataclass(frozen=True)
-class Row:
-    """One way to rotate, at one diameter; errors and losses are fractions of the energy."""
-
-    diameter: int
-    method: str
-    error_mean_removed: float
-    error_mean_kept: float
-    n_pixels: int
-    n_coords: int | None = None
-    rank: int | None = None
-    lower_bound: float | None = None
-    upper_bound: float | None = None
-    projection_loss: float | None = None
-
-    def cells(self) -> tuple[str, ...]:
-        """The row as text."""
-        if self.n_coords is None:
-            middle = ["", "", "", "", ""]
-        else:
-            middle = [
-                str(self.n_coords),
-                str(self.rank),
-                f"{self.lower_bound:.3g}",
-                f"{self.upper_bound:.3g}",
-                f"{self.projection_loss:.4f}",
-            ]
-        errors = [f"{self.error_mean_removed:.4f}", f"{self.error_mean_kept:.5f}"]
-        return (str(self.diameter), self.method, str(self.n_pixels), *middle, *errors)
-
-
-HEADER = (
-    "N", "method", "pixels", "n", "rank", "frame bound A", "frame bound B", "projection loss",
-    "rotation error, mean removed", "mean kept",
-)  # fmt: skip
+COLUMNS = {  # key of a row and format of its values
+    "N": ("diameter", "d"),
+    "method": ("method", ""),
+    "pixels": ("n_pixels", "d"),
+    "n": ("n_coords", "d"),
+    "rank": ("rank", "d"),
+    "frame bound A": ("lower_bound", ".3g"),
+    "frame bound B": ("upper_bound", ".3g"),
+    "projection loss": ("projection_loss", ".4f"),
+    "rotation error, mean removed": ("error_mean_removed", ".4f"),
+    "mean kept": ("error_mean_kept", ".5f"),
+}
+Row = dict[str, Any]  # one way to rotate, at one diameter; errors are fractions of the energy
 
 
 def run(options: Options) -> Result:
@@ -79,10 +56,15 @@ def run(options: Options) -> Result:
         rows += [_measure_interpolation(method, diameter, disks) for method in INTERPOLATIONS]
     return Result(
         data=label_of(pictures),
-        header=HEADER,
-        rows=tuple(row.cells() for row in rows),
+        header=tuple(COLUMNS),
+        rows=tuple(
+            tuple(
+                "" if row[key] is None else format(row[key], form) for key, form in COLUMNS.values()
+            )
+            for row in rows
+        ),
         figures=_figures(rows),
-        numbers={"rows": [asdict(row) for row in rows]},
+        numbers={"rows": rows},
         findings=_findings(rows),
         notes=(
             f"The paper's figure has S = 3 and T = {PICTURED_CUTOFFS}: that is ⌊π × mid-ring "
@@ -105,32 +87,32 @@ def _measure_basis(basis: SteerableBasis, kept: TurnedDisks) -> Row:
         return disks.error(basis.reconstruct(coords))
 
     rest = basis.project_with_rest(removed.before)[1]
-    return Row(
-        diameter=basis.diameter,
-        method=basis.name,
-        error_mean_removed=error(removed),
-        error_mean_kept=error(kept),
-        n_pixels=basis.n_pixels,
-        n_coords=basis.n_coords,
-        rank=basis.rank,
-        lower_bound=basis.frame_bounds[0],
-        upper_bound=basis.frame_bounds[1],
-        projection_loss=float(rest.sum(dtype=np.float64) / (removed.before**2).sum()),
-    )
+    return {
+        "diameter": basis.diameter,
+        "method": basis.name,
+        "error_mean_removed": error(removed),
+        "error_mean_kept": error(kept),
+        "n_pixels": basis.n_pixels,
+        "n_coords": basis.n_coords,
+        "rank": basis.rank,
+        "lower_bound": basis.frame_bounds[0],
+        "upper_bound": basis.frame_bounds[1],
+        "projection_loss": float(rest.sum(dtype=np.float64) / (removed.before**2).sum()),
+    }
 
 
 def _measure_interpolation(method: str, diameter: int, kept: TurnedDisks) -> Row:
-    kernel, zeros = method.split(",")[0], method == ZEROS
     removed, n = kept.without_mean(), len(kept.theta)
     both = removed.joined(kept)  # one matrix an angle for both
-    turned = interpolate(both, diameter, kernel, zeros_outside=zeros)
-    return Row(
-        diameter=diameter,
-        method=method,
-        error_mean_removed=removed.error(turned[:n]),
-        error_mean_kept=kept.error(turned[n:]),
-        n_pixels=kept.before.shape[1],
-    )
+    turned = interpolate(both, diameter, method.split(",")[0], zeros_outside=method == ZEROS)
+    return {
+        **dict.fromkeys(key for key, _ in COLUMNS.values()),
+        "diameter": diameter,
+        "method": method,
+        "error_mean_removed": removed.error(turned[:n]),
+        "error_mean_kept": kept.error(turned[n:]),
+        "n_pixels": kept.before.shape[1],
+    }
 
 
 def _mid_ring_count() -> int:
@@ -142,7 +124,7 @@ def _mid_ring_count() -> int:
 
 def _figures(rows: list[Row]) -> dict[str, FigureValue]:
     figures: dict[str, FigureValue] = {}
-    for name, make in (("disk", disk_basis), ("annular", annular_basis)):
+    for name, make in reversed(BASES.items()):
         basis = make(PAPER_DIAMETER)
         elements = basis.to_image(np.eye(basis.n_coords))
         caption = f"the {basis.n_coords} elements of the {name} basis at N = 11"
@@ -156,10 +138,10 @@ def _figures(rows: list[Row]) -> dict[str, FigureValue]:
     figures["errors"] = Lines(
         "rotation error (mean removed, fraction of the energy) against the diameter",
         {
-            method: [row.error_mean_removed for row in rows if row.method == method]
-            for method in dict.fromkeys(row.method for row in rows)
+            method: [row["error_mean_removed"] for row in rows if row["method"] == method]
+            for method in (*BASES, *INTERPOLATIONS)
         },
-        list(dict.fromkeys(row.diameter for row in rows)),
+        list(dict.fromkeys(row["diameter"] for row in rows)),
         x_name="diameter N (pixels)",
         y_name="rotation error",
     )
@@ -183,49 +165,44 @@ def ring_images(cutoffs: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def _findings(rows: list[Row]) -> tuple[Finding, ...]:
-    by = {(row.diameter, row.method): row for row in rows}
-    annular = by[PAPER_DIAMETER, "annular"]
-    counts = (annular.n_pixels, annular.n_coords)
-    diameters = list(dict.fromkeys(row.diameter for row in rows))
+    error = {(row["diameter"], row["method"]): row["error_mean_removed"] for row in rows}
+    diameters = list(dict.fromkeys(row["diameter"] for row in rows))
+    annular = next(r for r in rows if (r["diameter"], r["method"]) == (PAPER_DIAMETER, "annular"))
+    counts = (annular["n_pixels"], annular["n_coords"])
+    n_better = sum(error[n, "disk"] < error[n, "annular"] for n in diameters)
 
-    def error(diameter: int, method: str) -> float:
-        return by[diameter, method].error_mean_removed
+    def against_bicubic(method: str, which: str) -> Finding:
+        better = [n for n in diameters if error[n, method] < error[n, "disk"]]
+        worst = max(error[n, "disk"] / error[n, method] for n in diameters)
+        why = (
+            f"Bicubic is better at N = {', '.join(map(str, better))} (disk up to {worst:.2f} × its "
+            "error), since it has no cut-off: much of steering's error is the projection loss."
+        )
+        return Finding(
+            f"steering (disk) rotates better than bicubic interpolation {which}",
+            f"at N = 11 {error[11, 'disk']:.4f} against {error[11, method]:.4f}",
+            not better,
+            why if better else "",
+            by="dsc",
+        )
 
-    beats = [n for n in diameters if error(n, "disk") < error(n, "annular")]
     return (
         Finding(
             f"(pixels, elements) at N = 11 are {PAPER_COUNTS}",
-            f"{counts}, of rank {annular.rank}",
+            f"{counts}, of rank {annular['rank']}",
             counts == PAPER_COUNTS,
             "The annular basis taken literally is rank-deficient: its second ring has 8 pixels "
             "and 13 harmonics.",
         ),
         Finding(
             "the disk basis rotates better than the annular one",
-            f"at N = 11 {error(11, 'disk'):.4f} against {error(11, 'annular'):.4f}; better at "
-            f"{len(beats)} of {len(diameters)} diameters",
-            len(beats) == len(diameters),
+            f"at N = 11 {error[11, 'disk']:.4f} against {error[11, 'annular']:.4f}; better at "
+            f"{n_better} of {len(diameters)} diameters",
+            n_better == len(diameters),
             by="dsc",
         ),
-        _against_bicubic(diameters, error, ZEROS, "with zeros outside the disk"),
-        _against_bicubic(diameters, error, "bicubic", "that makes the best of the rim"),
-    )
-
-
-def _against_bicubic(
-    diameters: list[int], error: Callable[[int, str], float], method: str, which: str
-) -> Finding:
-    better = [n for n in diameters if error(n, method) < error(n, "disk")]
-    worst = max(error(n, "disk") / error(n, method) for n in diameters)
-    return Finding(
-        f"steering (disk) rotates better than bicubic interpolation {which}",
-        f"at N = 11 {error(11, 'disk'):.4f} against {error(11, method):.4f}",
-        not better,
-        f"Bicubic is better at N = {', '.join(map(str, better))} (disk up to {worst:.2f} × its "
-        "error), since it has no cut-off: much of steering's error is the projection loss."
-        if better
-        else "",
-        by="dsc",
+        against_bicubic(ZEROS, "with zeros outside the disk"),
+        against_bicubic("bicubic", "that makes the best of the rim"),
     )
 
 

@@ -8,12 +8,11 @@ from dataclasses import replace
 
 from dsc.errors import DscError, unknown_choice
 from dsc.experiments import (
-    angles,
     basis,
     coding,
-    iterations,
     rotation_quality,
     rotation_speed,
+    sweeps,
     texture_bins,
     toy,
 )
@@ -26,8 +25,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         toy.EXPERIMENT,
         basis.EXPERIMENT,
         *coding.EXPERIMENTS,
-        iterations.EXPERIMENT,
-        angles.EXPERIMENT,
+        *sweeps.EXPERIMENTS,
         rotation_quality.EXPERIMENT,
         rotation_speed.EXPERIMENT,
         texture_bins.EXPERIMENT,
