@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -73,7 +74,11 @@ def run(options: Options, subject: Subject) -> Result:
         codings = code_some(shown, patches)
     paper = subject.printed if label.startswith(f"{subject.name}, all") else None
     numbers: dict[str, Any] = {
-        **curves.numbers(),
+        "mse": [
+            {"kind": kind, "n_atoms": m, "sparsity": k, "mse": value}
+            for (kind, m, k), value in curves.mse.items()
+        ],
+        "bound": curves.bound,
         "rotated_groups": groups,
         "pictured": dict(zip(("n_atoms", "sparsity"), _pictured(size, subject), strict=True)),
         "annular_mse": annular.mse if annular else None,
@@ -81,16 +86,11 @@ def run(options: Options, subject: Subject) -> Result:
     return Result(
         data=label,
         header=("M", "K", *curves.kinds, "rotational / standard"),
-        rows=curves.rows(),
+        rows=tuple(_row(curves, m, k) for k in curves.sparsities for m in curves.n_atoms),
         figures={
             "curves": _curve_lines(curves),
-            "standard-atoms": _atoms(
-                shown["standard"],
-                groups,
-                "standard atoms; frames of one colour: rotations of one another "
-                f"({sum(map(len, groups))} of {len(shown['standard'].atoms)})",
-            ),
-            "rotational-atoms": _atoms(shown["rotational"], [], "rotational atoms"),
+            "standard-atoms": _atoms(shown["standard"], groups),
+            "rotational-atoms": _atoms(shown["rotational"]),
             "codings": codings,
         },
         numbers=numbers,
@@ -148,6 +148,12 @@ def _curves(
     )
 
 
+def _row(curves: Curves, m: int, k: int) -> tuple[str, ...]:
+    errors = {kind: curves.mse[kind, m, k] for kind in curves.kinds}
+    ratio = errors["rotational"] / errors["standard"]
+    return (str(m), str(k), *(f"{1e3 * error:.3f}" for error in errors.values()), f"{ratio:.2f}")
+
+
 def _curve_lines(curves: Curves) -> Lines:
     """Error against the number of atoms: a colour for each K, a dash for each kind."""
     return Lines(
@@ -164,14 +170,21 @@ def _curve_lines(curves: Curves) -> Lines:
     )
 
 
-def _atoms(model: Dictionary, groups: list[list[int]], caption: str) -> AtomGrid:
-    """Atoms, most used first, the groups framed."""
+def _atoms(model: Dictionary, groups: Sequence[Sequence[int]] | None = None) -> AtomGrid:
+    """Atoms, most used first; of a standard dictionary with the groups framed."""
     order = np.argsort(-model.count, kind="stable")
-    place = np.argsort(order)
+    place, n_atoms = np.argsort(order), len(order)
+    caption = "rotational atoms"
+    if groups is not None:
+        n_alike = sum(map(len, groups))
+        caption = (
+            "standard atoms; frames of one colour: rotations of one another "
+            f"({n_alike} of {n_atoms})"
+        )
     return AtomGrid(
-        f"{caption}; M = {len(model.atoms)}, K = {model.config.sparsity}",
+        f"{caption}; M = {n_atoms}, K = {model.config.sparsity}",
         model.atoms_pixels[order],
-        [place[group].tolist() for group in groups],
+        [place[list(group)].tolist() for group in groups or ()],
     )
 
 

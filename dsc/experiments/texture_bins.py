@@ -50,6 +50,14 @@ WEIGHTS = {  # (a, c): a n / (n + c b), of n patches a training picture and b at
 POWERS = {"": 1.0, ", square roots": 0.5, ", squares": 2.0}  # of the shares, which then sum to one
 HISTOGRAMS = [weight + power for power in POWERS for weight in WEIGHTS]  # the paper's first
 CLASSES, ATOMS, DEFAULT = "0: classes", "∞: atoms", "1/4"  # the classifier's
+NOTE = (
+    "n: patches of a training picture; b: atoms of all classes. One half of the training pictures, "
+    "learned from, is the neighbours of the other; both in turn, number of seeds: {}. Turned: the "
+    f"middle of a picture, by {', '.join(f'{angle:g}°' for angle in ANGLES)}, by a spline; with a "
+    "part of the patches, of the neighbours too. More than the best: of all columns together, with "
+    "one standard error over pictures. Errors with some neighbours are means of "
+    f"{REPEATS} draws."
+)
 
 Floats = NDArray[np.float64]
 Wrong = dict[str, Integers]  # by histogram: (column, picture) how often it was wrong
@@ -64,12 +72,17 @@ def run(options: Options) -> Result:
         wrong = {name: np.zeros((len(COLUMNS), len(data)), np.int64) for name in HISTOGRAMS}
         for trial in run_trials(data, size):
             _judge(trial, size.neighbours, wrong, errors)
-    n_upright = size.n_seeds * len(data)
-    n_each = [n_upright] + [len(ANGLES) * n_upright] * len(PARTS)
     means = {
-        name: {few: float(np.mean(values)) for few, values in found.items()}
-        for name, found in errors.items()
+        name: {few: float(np.mean(values)) for few, values in some.items()}
+        for name, some in errors.items()
     }
+    return _result(label, wrong, means, size)
+
+
+def _result(label: str, wrong: Wrong, means: dict[str, dict[str, float]], size: Size) -> Result:
+    totals = {name: some.sum(axis=1) for name, some in wrong.items()}
+    n_upright = size.n_seeds * wrong[CLASSES].shape[1]
+    n_each = [n_upright] + [len(ANGLES) * n_upright] * len(PARTS)
     best, chosen, excess = compare(wrong)
     return Result(
         data=label,
@@ -83,8 +96,8 @@ def run(options: Options) -> Result:
         rows=tuple(
             (
                 name,
-                *map(str, wrong[name].sum(axis=1)),
-                str(wrong[name].sum()),
+                *map(str, totals[name]),
+                str(totals[name].sum()),
                 "{:g} ± {:.1f}".format(*excess[name]),
                 *(f"{means[name][str(n)]:.4f}" for n in size.neighbours),
             )
@@ -93,7 +106,7 @@ def run(options: Options) -> Result:
         figures={
             "patches": Lines(
                 "turned pictures not learned from, with as many patches as a stride leaves",
-                {name: wrong[name].sum(axis=1)[1:].tolist() for name in (CLASSES, DEFAULT, ATOMS)},
+                {name: totals[name][1:].tolist() for name in (CLASSES, DEFAULT, ATOMS)},
                 [1, *STRIDES],
                 x_name="stride",
                 y_name=f"wrong of {n_each[-1]:,}",
@@ -101,25 +114,14 @@ def run(options: Options) -> Result:
             )
         },
         numbers={
-            "wrong": {
-                name: dict(zip(COLUMNS, found.sum(axis=1).tolist(), strict=True))
-                for name, found in wrong.items()
-            },
+            "wrong": {n: dict(zip(COLUMNS, t.tolist(), strict=True)) for n, t in totals.items()},
             "more_than_best": excess,
             "best": best,
             "chosen": chosen,
             "error": means,
         },
         findings=_findings(means, wrong, size),
-        notes=(
-            "n: patches of a training picture; b: atoms of all classes. One half of the training "
-            "pictures, learned from, is the neighbours of the other; both in turn, number of "
-            f"seeds: {size.n_seeds}. Turned: the middle of a picture, by "
-            f"{', '.join(f'{angle:g}°' for angle in ANGLES)}, by a spline; with a part of the "
-            "patches, of the neighbours too. More than the best: of all columns together, with one "
-            "standard error over pictures. Errors with some neighbours are means of "
-            f"{REPEATS} draws.",
-        ),
+        notes=(NOTE.format(size.n_seeds),),
     )
 
 
