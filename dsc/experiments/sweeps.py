@@ -16,10 +16,12 @@ FLAT = 0.05  # an error within this of the last one counts as the same
 
 N_ITERATIONS, QUICK_ITERATIONS, N_ANGLES = 30, 6, 60  # of `iterations`
 LISTED = (0, 1, 2, 5, 10, 15, 20, 30)
-PAPER_ITERATIONS = 10  # from which the paper calls the error flat
-
 ANGLES, QUICK_ANGLES = (1, 2, 4, 8, 12, 20, 30, 40, 60, 80, 120), (1, 8, 40, 80)
-PAPER_ANGLES = 40
+TITLES = {
+    "iterations": "Error over iterations",
+    "angles": "Error against the number of angles",
+}
+PAPER_FLAT = {"iterations": 10, "angles": 40}  # from where the paper calls the error flat
 
 Errors = dict[str, list[float]]  # by dictionary
 
@@ -34,15 +36,15 @@ def run_iterations(options: Options) -> Result:
     every = range(n_iterations + 1)
     listed = [i for i in LISTED if i <= n_iterations]
     flat = {name: flat_from(every, errors) for name, errors in history.items()}
-    findings: tuple[Finding, ...] = (_mod_is_fast(history),)
-    if n_iterations > PAPER_ITERATIONS:  # a quick run cannot tell
-        findings = (_iterations_flat(history, flat), *findings)
+    findings = [_mod_is_fast(history)]
+    if n_iterations > PAPER_FLAT["iterations"]:  # a quick run cannot tell
+        findings.insert(0, _flat("iterations", history, flat, every))
     return Result(
         data=label,
         header=("dictionary", *(f"after {i}" for i in listed), "flat from"),
         **_table_and_figure("iterations", history, flat, every, listed),
         numbers={"history": history, "flat_from": flat},
-        findings=findings,
+        findings=tuple(findings),
         notes=(_note(f"{N_ANGLES} angles"),),
     )
 
@@ -62,7 +64,7 @@ def run_angles(options: Options) -> Result:
         header=("dictionary", *(f"{n} angles" for n in angles), "flat from"),
         **_table_and_figure("angles", errors, flat, angles, angles),
         numbers={"angles": list(angles), "mse": errors, "flat_from": flat},
-        findings=(_angles_flat(errors, flat, angles), _turning_pays(errors, angles)),
+        findings=(_flat("angles", errors, flat, angles), _turning_pays(errors, angles)),
         notes=(_note(f"{n_iterations} iterations"),),
     )
 
@@ -104,21 +106,12 @@ def _table_and_figure(
 ) -> dict[str, Any]:
     """What both results show: errors × 10³ at all places, of which some are listed."""
     thousand = {kind: [1e3 * error for error in values] for kind, values in errors.items()}
-    caption, x_name = {
-        "iterations": ("error over iterations", "iteration"),
-        "angles": ("error against the number of angles", "angles"),
-    }[name]
-    figure = Lines(
-        f"{caption}, M = {N_ATOMS}, K = {SPARSITY}",
-        thousand,
-        at,
-        x_name=x_name,
-        y_name="error per pixel × 10³",
-    )
     rows = tuple(
         (kind, *(f"{values[at.index(place)]:.3f}" for place in listed), str(flat[kind]))
         for kind, values in thousand.items()
     )
+    caption = f"{TITLES[name].lower()}, M = {N_ATOMS}, K = {SPARSITY}"
+    figure = Lines(caption, thousand, at, x_name=name, y_name="error per pixel × 10³")
     return {"rows": rows, "figures": {name: figure}}
 
 
@@ -129,46 +122,34 @@ def _note(fixed: str) -> str:
     )
 
 
-def _fall(errors: Errors, place: int) -> tuple[float, float]:
-    """At a place, the most that is above the last error, and the least share of the fall made."""
-    above = max(values[place] / values[-1] - 1 for values in errors.values())
-    return above, min((e[0] - e[place]) / (e[0] - e[-1]) for e in errors.values())
-
-
-def _iterations_flat(history: Errors, flat: dict[str, int]) -> Finding:
-    above, made = _fall(history, PAPER_ITERATIONS)
-    holds = max(flat.values()) <= PAPER_ITERATIONS
-    why = (
-        f"In a plot from the start it looks flat, {made:.1%} of the fall being made by then, but "
-        "more iterations still pay."
-    )
+def _flat(name: str, errors: Errors, flat: dict[str, int], at: Sequence[int]) -> Finding:
+    """Whether the error is flat from where the paper says so."""
+    paper = PAPER_FLAT[name]
+    place = at.index(paper)
+    above = max(0, *(values[place] / values[-1] - 1 for values in errors.values()))
+    made = min((e[0] - e[place]) / (e[0] - e[-1]) for e in errors.values())
+    holds = max(flat.values()) <= paper
+    if name == "iterations":
+        claim = f"the error is flat after ≈ {paper} iterations"
+        ours = f"after {paper} up to {above:.1%} above that after {at[-1]}"
+        why = (
+            f"In a plot from the start it looks flat, {made:.1%} of the fall being made by then, "
+            "but more iterations still pay."
+        )
+    else:
+        claim = f"the error is flat from ≈ {paper} angles on"
+        ours = f"at {paper} angles at most {above:.1%} above that at {at[-1]}"
+        why = (
+            f"At least {made:.0%} of the fall from one angle is made by then; finer grids still "
+            "pay a little, and each grid leads learning into another minimum."
+        )
+    places = ", ".join(f"{first} ({kind})" for kind, first in flat.items())
     return Finding(
-        f"the error is flat after ≈ {PAPER_ITERATIONS} iterations (taken as: within {FLAT:.0%})",
-        f"after {PAPER_ITERATIONS} up to {above:.1%} above that after "
-        f"{len(history['disk, mod']) - 1}; flat from {_places(flat)}",
+        f"{claim} (taken as: within {FLAT:.0%})",
+        f"{ours}; flat from {places}",
         holds,
         "" if holds else why,
     )
-
-
-def _angles_flat(errors: Errors, flat: dict[str, int], angles: tuple[int, ...]) -> Finding:
-    above, made = _fall(errors, angles.index(PAPER_ANGLES))
-    holds = max(flat.values()) <= PAPER_ANGLES
-    why = (
-        f"At least {made:.0%} of the fall from one angle is made by then; finer grids still pay a "
-        "little, and each grid leads learning into another minimum."
-    )
-    return Finding(
-        f"the error is flat from ≈ {PAPER_ANGLES} angles on (taken as: within {FLAT:.0%})",
-        f"at {PAPER_ANGLES} angles at most {max(above, 0):.1%} above that at {angles[-1]}; flat "
-        f"from {_places(flat)}",
-        holds,
-        "" if holds else why,
-    )
-
-
-def _places(flat: dict[str, int]) -> str:
-    return ", ".join(f"{place} ({name})" for name, place in flat.items())
 
 
 def _mod_is_fast(history: Errors) -> Finding:
@@ -196,7 +177,7 @@ NEEDS = "cameraman.tif in DSC_DATA (or --data cc0, synthetic)"
 EXPERIMENTS = (
     Experiment(
         name="iterations",
-        title="Error over iterations",
+        title=TITLES["iterations"],
         paper="flat after ≈ 10 iterations",
         ours="99 % of the fall is made after 10 iterations, but the error is then still up to 15 % "
         "above that after 30; mod falls faster at first, both end alike",
@@ -207,7 +188,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         name="angles",
-        title="Error against the number of angles",
+        title=TITLES["angles"],
         paper="M=20, K=5: flat from ≈ 40 angles on",
         ours="over 90 % of the fall is made at 40 angles; 120 angles still take 3 to 12 % off",
         needs=NEEDS,

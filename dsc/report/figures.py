@@ -25,7 +25,6 @@ from matplotlib.ticker import (
     PercentFormatter,
     StrMethodFormatter,
 )
-from numpy.typing import NDArray
 
 INK, SOFT, LINE, ACCENT, SECOND, PALE = (
     "#1c1e21", "#5c636b", "#d5d8dc", "#2f6fb5", "#c4651a", "#9db9da",
@@ -131,13 +130,13 @@ def plot_use(count: list[int], even: float) -> Figure:
 def plot_angles(count: list[int]) -> Figure:
     """Polar histogram of the angles at which atoms are used; the circle is even use."""
     n_angles = len(count)
-    centre = np.arange(n_angles) * 2 * np.pi / n_angles
-    mean = sum(count) / n_angles
+    half, fine = np.pi / n_angles, max(2, 240 // n_angles)
+    arcs = 2 * half * np.arange(n_angles)[:, None] + np.linspace(-half, half, fine)
+    radius = np.repeat(np.array(count) / max(sum(count) / n_angles, 1e-300), fine)
     with drawing():
         figure = Figure(figsize=(SIZE[0], 3.3), layout="constrained")
         axes: Any = figure.add_subplot(projection="polar")
-        theta, radius = _steps(centre, np.array(count) / max(mean, 1e-300))
-        axes.fill(theta, radius, facecolor=PALE, edgecolor=ACCENT, linewidth=1.0)
+        axes.fill(arcs.ravel(), radius, facecolor=PALE, edgecolor=ACCENT, linewidth=1.0)
         turn = np.linspace(0, 2 * np.pi, 181)
         axes.plot(turn, np.ones_like(turn), color=SECOND, linewidth=1.2, linestyle=(0, (4, 3)))
         axes.set_thetagrids(np.arange(0, 360, 45))
@@ -179,11 +178,12 @@ Drawn = Rendering  # its name in the texture pages
 
 def draw(figure: Figure) -> Rendering:
     """Render a figure: the same bytes for the same figure."""
+    png, svg = io.BytesIO(), io.BytesIO()
     with drawing():
-        png = _saved(figure, format="png", dpi=160, facecolor="white")
+        figure.savefig(png, format="png", dpi=160, facecolor="white")
         figure.set_layout_engine("none")  # all has found its place
-        svg = _saved(figure, format="svg", transparent=True, metadata={"Date": None})
-    return Rendering(png, svg)
+        figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
+    return Rendering(png.getvalue(), svg.getvalue())
 
 
 def themed_url(rendering: Rendering) -> str:
@@ -207,18 +207,3 @@ def make_axes(x: str, y: str) -> tuple[Figure, Axes]:
     axes.set(xlabel=x, ylabel=y)
     axes.tick_params(length=0)
     return figure, axes
-
-
-def _steps(
-    centre: NDArray[np.float64], height: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The outline of bars around a circle: arcs of constant radius, drawn in small steps."""
-    half, fine = np.pi / len(centre), max(2, 240 // len(centre))
-    theta = centre[:, None] + np.linspace(-half, half, fine)
-    return theta.ravel(), np.repeat(height, fine)
-
-
-def _saved(figure: Figure, **options: Any) -> bytes:
-    data = io.BytesIO()
-    figure.savefig(data, **options)
-    return data.getvalue()

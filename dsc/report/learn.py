@@ -15,18 +15,9 @@ import numpy as np
 
 from dsc.dictionary import Dictionary, RunFolder, atom_shades, plot_disks
 from dsc.errors import DscError
-from dsc.patches import StoredPatches
 from dsc.report import figures as plots
 from dsc.report.render import Page, Place, show
-from dsc.report.sample import (
-    Comparison,
-    code_sample,
-    compare,
-    find_patches,
-    pick_examples,
-    pick_worst,
-    sample_facts,
-)
+from dsc.report.sample import Comparison, find_patches, look_at
 from dsc.store import open_store
 from dsc.version import __version__
 
@@ -89,22 +80,11 @@ def _gather(folder: RunFolder, model: Dictionary) -> tuple[dict[str, Any], dict[
     source = find_patches(folder, model)
     if not isinstance(source, str):
         try:
-            sampled, comparisons = _code(source, model)
+            sampled, comparisons = look_at(source, model)
             return {**facts, "sample": sampled, "sample_missing": None}, comparisons
         except DscError as error:  # a part of the set is missing or damaged
             source = f"The patches cannot be read: {error}"
     return {**facts, "sample": None, "sample_missing": source}, {}
-
-
-def _code(source: StoredPatches, model: Dictionary) -> tuple[dict[str, Any], dict[str, Comparison]]:
-    """Code some patches: their numbers, and those to be shown."""
-    sample = code_sample(source, model)
-    lists = {
-        "examples": pick_examples(sample, model.config.seed),
-        "worst": pick_worst(source, sample),
-    }
-    comparisons = {name: compare(source, model, sample, some) for name, some in lists.items()}
-    return sample_facts(source, model, sample, lists), comparisons
 
 
 def _page(facts: dict[str, Any], model: Dictionary, comparisons: dict[str, Comparison]) -> Page:

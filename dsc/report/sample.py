@@ -57,17 +57,8 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A few patches of the sample beside their codings.
+    """A few patches (patch, y, x) beside their codings, NaN outside the disk."""
 
-    Attributes
-    ----------
-    places
-        (patch,) their places in the sample.
-    patch, coding
-        (patch, y, x) pictures, NaN outside the disk.
-    """
-
-    places: NDArray[np.int64]
     patch: Floats
     coding: Floats
 
@@ -115,6 +106,19 @@ def find_patches(folder: RunFolder, model: Dictionary) -> StoredPatches | str:
     )
 
 
+def look_at(
+    source: StoredPatches, model: Dictionary
+) -> tuple[dict[str, Any], dict[str, Comparison]]:
+    """Code some patches: their facts, and which to show, a fixed choice and the worst."""
+    sample = code_sample(source, model)
+    lists = {
+        "examples": choose(model.config.seed, "report examples", np.arange(len(sample)), EXAMPLES),
+        "worst": pick_worst(source, sample),
+    }
+    comparisons = {name: _compare(source, model, sample, some) for name, some in lists.items()}
+    return _facts(source, model, sample, lists), comparisons
+
+
 def code_sample(source: StoredPatches, model: Dictionary) -> Sample:
     """Code a bounded number of patches."""
     basis = model.basis
@@ -125,11 +129,6 @@ def code_sample(source: StoredPatches, model: Dictionary) -> Sample:
     codes = encode(coords, model.atoms, basis, model.config.sparsity, model.n_angles)
     _, residual = measure(coords, codes, model.atoms, basis)
     return Sample(numbers, codes, _energy(residual, basis) + rest, _energy(coords, basis) + rest)
-
-
-def pick_examples(sample: Sample, seed: int) -> NDArray[np.int64]:
-    """Places in the sample of a fixed random choice, to be shown."""
-    return choose(seed, "report examples", np.arange(len(sample)), EXAMPLES)
 
 
 def pick_worst(source: StoredPatches, sample: Sample) -> NDArray[np.int64]:
@@ -152,7 +151,7 @@ def pick_worst(source: StoredPatches, sample: Sample) -> NDArray[np.int64]:
     return np.array(picked, np.int64)
 
 
-def compare(
+def _compare(
     source: StoredPatches, model: Dictionary, sample: Sample, places: NDArray[np.int64]
 ) -> Comparison:
     """Pictures of some patches of the sample."""
@@ -162,10 +161,10 @@ def compare(
         codes.atom[places], codes.angle[places], codes.coef[places], codes.error[places],
         codes.n_angles,
     )  # fmt: skip
-    return Comparison(places, model.basis.to_image(pixels), model.decode(some))
+    return Comparison(model.basis.to_image(pixels), model.decode(some))
 
 
-def sample_facts(
+def _facts(
     source: StoredPatches, model: Dictionary, sample: Sample, lists: dict[str, NDArray[np.int64]]
 ) -> dict[str, Any]:
     """What coding a sample adds to the facts of a run; `lists` are places of patches to list."""

@@ -78,7 +78,7 @@ def test_shades__span_the_patch_and_are_clear_outside_the_disk():
 
 def test_shades__of_a_flat_patch_are_no_error():
     flat = np.full((2, 3, 3), 0.5, np.float32)
-    triple = sample.Comparison(np.arange(2), flat, flat).shades()
+    triple = sample.Comparison(flat, flat).shades()
     assert (triple["residual"][..., 1] == 255).all()
     assert (atom_shades(0 * flat)[..., 1] == 255).all()
 
