@@ -177,7 +177,7 @@ def info(path: str, as_json: bool) -> None:
 @console.json_option
 def demo(out: str, as_json: bool) -> None:
     """Show what it does, on pictures that come with scikit-image: under a minute, no download."""
-    from dsc.experiments.demo import run_demo
+    from dsc.experiments import run_demo
     from dsc.report import closing_words, write_demo
 
     finished = run_demo(Path(out), lambda text: console.say(text, as_json))

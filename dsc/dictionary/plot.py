@@ -45,8 +45,8 @@ def mosaic(disks: Shades, columns: int = COLUMNS, label_rows: int = 0) -> Shades
     canvas = np.zeros((-(-n_disks // n_columns) * step_y, n_columns * step_x, 2), np.uint8)
     for index, disk in enumerate(disks):
         row, column = divmod(index, n_columns)
-        top, left = row * step_y, column * step_x
-        canvas[top : top + height, left : left + width] = disk
+        y, x = row * step_y, column * step_x
+        canvas[y : y + height, x : x + width] = disk
     return canvas
 
 
@@ -81,13 +81,11 @@ def plot_disks(
     canvas = mosaic(disks, columns, below + above)
     n_y, n_x = canvas.shape[:2]
     step_y, step_x = n_y // -(-len(disks) // n_columns), n_x // n_columns
-    inches = INCHES / step_x
-    figure = Figure(figsize=(n_x * inches, n_y * inches), dpi=160)
+    figure = Figure(figsize=(n_x * INCHES / step_x, n_y * INCHES / step_x), dpi=160)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    grey, alpha = canvas[..., 0], canvas[..., 1]
     axes.imshow(
-        np.dstack([grey, grey, grey, alpha]),
+        canvas[..., [0, 0, 0, 1]],
         extent=(0, n_x, n_y, 0),
         interpolation="none",  # an SVG then holds the pixels as they are
         aspect="auto",
@@ -97,13 +95,10 @@ def plot_disks(
         axes.text(0, row * step_y - 0.5 * above, heading, va="center", size=9.5)
     corners = [(step_x * (i % n_columns), step_y * (i // n_columns)) for i in range(len(disks))]
     for (x, y), label in zip(corners, labels, strict=False):
-        at = x + width / 2, y + height + 0.5 * below
-        axes.text(*at, label, ha="center", va="center", size=7)
+        axes.text(x + width / 2, y + height + below / 2, label, ha="center", va="center", size=7)
     for corner, colour in zip(corners, frames, strict=False):
         if colour is not None:
-            axes.add_patch(
-                Rectangle(corner, width, height, fill=False, edgecolor=colour, linewidth=2)
-            )
+            axes.add_patch(Rectangle(corner, width, height, fill=False, ec=colour, lw=2))
     return figure
 
 

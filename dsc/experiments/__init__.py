@@ -1,6 +1,7 @@
 """One module per figure or table of the paper, on the public API only."""
 
 from dsc.experiments.data import CHOICES
+from dsc.experiments.demo import Demo, run_demo
 from dsc.experiments.registry import EXPERIMENTS, check_options, find_experiment, run_experiment
 from dsc.experiments.result import (
     AtomGrid,
@@ -17,6 +18,7 @@ __all__ = [
     "CHOICES",
     "EXPERIMENTS",
     "AtomGrid",
+    "Demo",
     "Experiment",
     "FigureValue",
     "Finding",
@@ -26,5 +28,6 @@ __all__ = [
     "Result",
     "check_options",
     "find_experiment",
+    "run_demo",
     "run_experiment",
 ]

@@ -46,6 +46,21 @@ class Demo:
     codings: ImageRows
     seconds: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "n_patches": self.n_patches,
+            "mse": self.mse,
+            "ratio": self.mse["rotational"] / self.mse["standard"],
+            "seconds": self.seconds,
+            "out": str(self.folder),
+            "diameter": PATCHES.diameter,
+            "pictures": list(PICTURES),
+            "n_atoms": N_ATOMS,
+            "sparsity": SPARSITY,
+            "n_iterations": N_ITERATIONS,
+        }
+
     @property
     def history(self) -> Lines:
         """The errors over the iterations."""

@@ -23,7 +23,8 @@ def run(options: Options) -> Result:
     many = turned_disks(pictures, diameter, 40 if options.quick else 200, n_turns=10)
     turned = _rotate(one, diameter)
     errors = {method: one.error(disk) for method, disk in turned.items()}
-    typical = _errors(many.without_mean(), diameter)
+    centred = many.without_mean()
+    typical = {method: centred.error(d) for method, d in _rotate(centred, diameter).items()}
     return Result(
         data=f"{label_of(pictures)}; the patch drawn is of the first",
         header=(
@@ -54,28 +55,16 @@ def _one_disk(picture: LabelledPicture, diameter: int) -> TurnedDisks:
     return TurnedDisks(before, after, theta)
 
 
-def _bases(diameter: int) -> dict[str, SteerableBasis]:
-    disk, annular = disk_basis(diameter), annular_basis(diameter)
-    return {
-        "steering": disk,
-        "steering_low": disk.lowpass(LOW),
-        "annular": annular,
-        "annular_low": annular.lowpass(LOW),
-    }
-
-
 def _rotate(disks: TurnedDisks, diameter: int) -> dict[str, Floats]:
     """The disks turned by every method: (patch, pixel)."""
     turned: dict[str, Floats] = {
         method: interpolate(disks, diameter, method) for method in ("nearest", "bicubic")
     }
-    for method, basis in _bases(diameter).items():
-        turned[method] = basis.reconstruct(basis.steer(basis.project(disks.before), disks.theta))
+    for name, basis in (("steering", disk_basis(diameter)), ("annular", annular_basis(diameter))):
+        for method, some in ((name, basis), (f"{name}_low", basis.lowpass(LOW))):
+            coords = some.steer(some.project(disks.before), disks.theta)
+            turned[method] = some.reconstruct(coords)
     return turned
-
-
-def _errors(disks: TurnedDisks, diameter: int) -> dict[str, float]:
-    return {method: disks.error(turned) for method, turned in _rotate(disks, diameter).items()}
 
 
 def _figure(

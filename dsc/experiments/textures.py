@@ -27,7 +27,7 @@ def write_suite(
     size: int = 64,
     seed: int = 0,
 ) -> Path:
-    """Write a suite of four classes in the layout of Outex.
+    """Write a suite of four classes in the layout of Outex, and return its folder.
 
     All pictures have the same grey values in another order, so that only their arrangement tells
     the classes apart. No two are the same texture: each has its own phases, places and noise.
@@ -46,10 +46,6 @@ def write_suite(
         Pixels along each side.
     seed
         Of everything random.
-
-    Returns
-    -------
-    The folder.
     """
     _check(
         folder, angles, n_train=(n_train, 1), n_test=(n_test, 1), size=(size, 16), seed=(seed, 0)

@@ -41,7 +41,8 @@ def run(options: Options) -> Result:
     label, template, patches = _toy_patches(options.data, size)
     basis = disk_basis(size.diameter)
     squares = basis.to_image(patches, fill=0)
-    standard, starts = _learn(squares, size)
+    starts = _learn(squares, size)
+    standard = {name: starts.pop(name) for name in STANDARD}
     likeness = {name: _likeness(model, template, basis) for name, model in starts.items()}
     best = min(starts, key=lambda name: starts[name].mse)
     energy = float((patches.astype(np.float64) ** 2).mean())
@@ -97,9 +98,7 @@ def _toy_patches(choice: str, size: Size) -> tuple[str, Floats, NDArray[np.float
     return label, template - mean, patches.astype(np.float32)
 
 
-def _learn(
-    squares: NDArray[np.float32], size: Size
-) -> tuple[dict[str, Dictionary], dict[str, Dictionary]]:
+def _learn(squares: NDArray[np.float32], size: Size) -> dict[str, Dictionary]:
     """The standard dictionaries, and the rotational one from every start and update."""
     configs = {
         name: LearnConfig(m, k, basis="pixels", n_iterations=size.n_iterations // 2)
@@ -111,11 +110,7 @@ def _learn(
                 1, 2, n_iterations=size.n_iterations, update=update, seed=seed
             )
     models = learn_many([(squares, config) for config in configs.values()])
-    named = dict(zip(configs, models, strict=True))
-    return (
-        {name: named[name] for name in STANDARD},
-        {name: model for name, model in named.items() if name not in STANDARD},
-    )
+    return dict(zip(configs, models, strict=True))
 
 
 def _likeness(model: Dictionary, template: Floats, basis: SteerableBasis) -> float:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from dsc.dictionary import atom_shades, plot_disks
-from dsc.experiments import demo as settings
-from dsc.experiments.demo import Demo
+from dsc.experiments import Demo
 from dsc.report.experiments import plot_figure
 from dsc.report.figures import draw
 from dsc.report.learn import write_report
@@ -24,19 +23,6 @@ def write_demo(demo: Demo) -> dict[str, Any]:
     """
     for kind in demo.models:
         write_report(demo.folder / kind)
-    facts = {
-        "kind": "dsc demo",
-        "n_patches": demo.n_patches,
-        "mse": demo.mse,
-        "ratio": demo.mse["rotational"] / demo.mse["standard"],
-        "seconds": demo.seconds,
-        "out": str(demo.folder),
-        "diameter": settings.PATCHES.diameter,
-        "pictures": list(settings.PICTURES),
-        "n_atoms": settings.N_ATOMS,
-        "sparsity": settings.SPARSITY,
-        "n_iterations": settings.N_ITERATIONS,
-    }
     atoms = {
         kind: atom_shades(model.atoms_pixels[np.argsort(-model.count, kind="stable")])
         for kind, model in demo.models.items()
@@ -49,23 +35,21 @@ def write_demo(demo: Demo) -> dict[str, Any]:
     page = Page(
         "demo.html",
         "dsc demo",
-        facts,
+        {"kind": "dsc demo", **demo.to_dict()},
         {name: draw(figure) for name, figure in figures.items()},
-        {
-            kind: [(disk, f"{kind} atom", "") for disk in disks]
-            for kind, disks in atoms.items()
-        },
-    )  # fmt: skip
+        {kind: [(disk, f"{kind} atom", "") for disk in disks] for kind, disks in atoms.items()},
+    )
     return Place(demo.folder / "index.html", demo.folder / "summary.json").write(page)
 
 
 def closing_words(demo: Demo) -> str:
     """What came out, and what to do next."""
+    facts = demo.to_dict()
     return (
-        f"\nerror per pixel, {demo.n_patches:,} patches, {settings.N_ATOMS} atoms, "
-        f"{settings.SPARSITY} per patch:\n  standard    {demo.mse['standard']:.6f}\n  rotational  "
-        f"{demo.mse['rotational']:.6f}   "
-        f"({demo.mse['rotational'] / demo.mse['standard']:.2f} × the standard one's)\n\n"
+        f"\nerror per pixel, {demo.n_patches:,} patches, {facts['n_atoms']} atoms, "
+        f"{facts['sparsity']} per patch:\n  standard    {demo.mse['standard']:.6f}\n"
+        f"  rotational  {demo.mse['rotational']:.6f}   "
+        f"({facts['ratio']:.2f} × the standard one's)\n\n"
         f"look at {demo.folder / 'index.html'}\n"
         "then try: dsc patches YOUR_PICTURES --out patches.zarr --min-std 0.1 --unit\n"
         "          dsc learn patches.zarr --out run"
