@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from dsc.dictionary import atom_shades, plot_disks, shades
 from dsc.errors import DscError
-from dsc.experiments import AtomGrid, FigureValue, Finding, ImageRows, Lines, Result
+from dsc.experiments import AtomGrid, FigureValue, ImageRows, Lines, Result
 from dsc.files import write_whole
 from dsc.report.figures import SERIES, SOFT, draw, drawing, make_axes, set_log_axis
 from dsc.report.render import Page, Place
 
 SUMMARY_HEADER = ("experiment", "claim", "ours", "holds", "remark")
+WHO = {"paper": "the paper", "dsc": "we"}
 DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))
 
 
@@ -57,9 +58,9 @@ def write_result(result: Result, folder: Path) -> Path:
 def write_summary(results: list[Result], folder: Path) -> str:
     """Write FOLDER/summary.md, summary.json and index.html; returns the table in markdown."""
     rows = [
-        (result.name, _claim(finding), finding.ours, "yes" if finding.holds else "no", finding.why)
+        (result.name, f"{WHO[f.by]}: {f.claim}", f.ours, "yes" if f.holds else "no", f.why)
         for result in results
-        for finding in result.findings
+        for f in result.findings
     ]
     text = markdown_table(SUMMARY_HEADER, rows)
     about = "\n".join(f"- {r.name}: {r.data}; {_version(r)}, {r.seconds:.0f} s" for r in results)
@@ -77,11 +78,6 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in cells)
-
-
-def _claim(finding: Finding) -> str:
-    who = "the paper" if finding.by == "paper" else "we"
-    return f"{who}: {finding.claim}"
 
 
 def _version(result: Result) -> str:
