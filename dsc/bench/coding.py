@@ -58,17 +58,6 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Row:
-    """One implementation's result; times in seconds for all patches of the setting."""
-
-    method: str
-    seconds: float | None  # None: not installed
-    ratio: float | None = None  # its time over dsc's
-    error: float | None = None  # mean residual energy per patch, in coordinates
-    nanoseconds: float | None = None  # per (atom, patch, step)
-
-
 def run(quick: bool = False) -> dict[str, Any]:
     """Time everything on one thread; numbers as plain values, ready for JSON."""
     name, picture = read_cameraman()
@@ -93,11 +82,7 @@ def _bench(picture: Grey, setting: Setting, quick: bool) -> dict[str, Any]:
     setting = replace(setting, n_patches=len(coords))
     atoms = _learn(coords, basis, setting.n_atoms, setting.sparsity, setting.n_learning)
     rows = _compare(coords, atoms, basis, setting)
-    return {
-        "setting": asdict(setting),
-        "title": setting.title,
-        "rows": [asdict(row) for row in rows],
-    }
+    return {"setting": asdict(setting), "title": setting.title, "rows": rows}
 
 
 def _unit_coords(picture: Grey, basis: SteerableBasis, n_patches: int) -> Floats:
@@ -116,26 +101,40 @@ def _learn(
     return atoms
 
 
-def _compare(coords: Floats, atoms: Floats, basis: SteerableBasis, setting: Setting) -> list[Row]:
-    """The time of every implementation, best of several."""
+def _compare(
+    coords: Floats, atoms: Floats, basis: SteerableBasis, setting: Setting
+) -> list[dict[str, Any]]:
+    """The time of every implementation for all patches, best of several; None: not installed.
+
+    Errors are mean residual energies of a patch, in coordinates; nanoseconds are those of an atom,
+    a patch and a step.
+    """
     k, n_angles, repeats = setting.sparsity, setting.n_angles, setting.repeats
     augmented = augmented_dictionary(atoms, basis, n_angles)
-    nanoseconds = 1e9 / (len(coords) * len(atoms) * k)
+    rows: list[dict[str, Any]] = []
+
+    def add(method: str, seconds: float | None, residual: Floats | None = None) -> None:
+        row = dict.fromkeys(("method", "seconds", "ratio", "error", "nanoseconds"), None)
+        rows.append({**row, "method": method, "seconds": seconds})
+        if seconds is not None and residual is not None:
+            rows[-1] |= {
+                "ratio": seconds / rows[0]["seconds"],
+                "error": float((residual.astype(np.float64) ** 2).sum(axis=1).mean()),
+                "nanoseconds": 1e9 * seconds / (len(coords) * len(atoms) * k),
+            }
+
     ours = best_of(lambda: encode(coords, atoms, basis, k, n_angles), 2 * repeats)
-    residual = coords - decode(encode(coords, atoms, basis, k, n_angles), atoms, basis)
-    rows = [Row("dsc", ours, 1.0, _energy(residual), ours * nanoseconds)]
+    add("dsc", ours, coords - decode(encode(coords, atoms, basis, k, n_angles), atoms, basis))
     sizes = {"numpy": (len(coords), max(1, repeats // 2)), "spams": (len(coords), repeats)}
     for method, (package, encoder) in RIVALS.items():
         if not find_spec(package):
-            rows.append(Row(method, None))
+            add(method, None)
             continue
         n_patches, times = sizes.get(package, (setting.sklearn_patches, 1))
         part = coords[:: max(1, len(coords) // n_patches)]
         encoder(part[:2], augmented, k)  # loads the library
         run = partial(encoder, part, augmented, k)
-        seconds = best_of(run, times) * len(coords) / len(part)
-        error = _energy(run())
-        rows.append(Row(method, seconds, seconds / ours, error, seconds * nanoseconds))
+        add(method, best_of(run, times) * len(coords) / len(part), run())
     return rows
 
 
@@ -168,10 +167,6 @@ def _time_first_call() -> dict[str, float]:
         }  # fmt: skip
         compiling, cached = (float(subprocess.run(command, **options).stdout) for _ in range(2))
     return {"compiling": compiling, "cached": cached}
-
-
-def _energy(residuals: Floats) -> float:
-    return float((residuals.astype(np.float64) ** 2).sum(axis=1).mean())
 
 
 def describe(summary: dict[str, Any]) -> str:

@@ -96,9 +96,10 @@ def plot_disks(
     corners = [(step_x * (i % n_columns), step_y * (i // n_columns)) for i in range(len(disks))]
     for (x, y), label in zip(corners, labels, strict=False):
         axes.text(x + width / 2, y + height + below / 2, label, ha="center", va="center", size=7)
-    for corner, colour in zip(corners, frames, strict=False):
+    for (x, y), colour in zip(corners, frames, strict=False):
         if colour is not None:
-            axes.add_patch(Rectangle(corner, width, height, fill=False, ec=colour, lw=2))
+            inside = (x + 0.25, y + 0.25), width - 0.5, height - 0.5
+            axes.add_patch(Rectangle(*inside, fill=False, edgecolor=colour, linewidth=2))
     return figure
 
 
