@@ -25,7 +25,11 @@ QUICK_DIAMETERS = (7, 11)
 PAPER_DIAMETER, PAPER_COUNTS = 11, (97, 95)  # pixels, elements
 ZEROS = "bicubic, zeros outside"
 BASES = {"annular": annular_basis, "disk": disk_basis}
-INTERPOLATIONS = ("bicubic", ZEROS, "nearest")
+INTERPOLATIONS = {
+    "bicubic": ("bicubic", False),
+    ZEROS: ("bicubic", True),
+    "nearest": ("nearest", False),
+}
 PICTURED_CUTOFFS = (1, 5, 8)  # T of the three rings in the paper's figure
 FINE = 96  # pixels across a finely drawn element
 
@@ -104,7 +108,7 @@ def _measure_basis(basis: SteerableBasis, kept: TurnedDisks) -> Row:
 def _measure_interpolation(method: str, diameter: int, kept: TurnedDisks) -> Row:
     removed, n = kept.without_mean(), len(kept.theta)
     both = removed.joined(kept)  # one matrix an angle for both
-    turned = interpolate(both, diameter, method.split(",")[0], zeros_outside=method == ZEROS)
+    turned = interpolate(both, diameter, *INTERPOLATIONS[method])
     return {
         **dict.fromkeys(key for key, _ in COLUMNS.values()),
         "diameter": diameter,

@@ -72,7 +72,7 @@ def run(options: Options, subject: Subject) -> Result:
         annular = models.get(("annular", *subject.pictured))
         groups = rotated_groups(shown["standard"].atoms_pixels)
         codings = code_some(shown, patches)
-    paper = subject.printed if label.startswith(f"{subject.name}, all") else None
+    is_paper = options.data in ("auto", "paper") and size.at_most is None  # the same patches
     numbers: dict[str, Any] = {
         "mse": [
             {"kind": kind, "n_atoms": m, "sparsity": k, "mse": value}
@@ -94,7 +94,9 @@ def run(options: Options, subject: Subject) -> Result:
             "codings": codings,
         },
         numbers=numbers,
-        findings=coding_findings(curves, shown, groups, annular, paper),
+        findings=coding_findings(
+            curves, shown, groups, annular, subject.printed if is_paper else None
+        ),
         notes=_notes(curves, size),
     )
 
