@@ -1,5 +1,23 @@
 """`dsc bench`: what is timed, against whom, side by side in one run."""
 
-from dsc.bench.run import run_bench
+from typing import Any
 
-__all__ = ["run_bench"]
+from dsc.bench import coding, scale, system
+from dsc.bench.timing import best_of_each
+
+__all__ = ["best_of_each", "run_bench"]
+
+
+def run_bench(which: str = "coding", quick: bool = False) -> tuple[dict[str, Any], str]:
+    """Numbers for machines, and text for people.
+
+    Parameters
+    ----------
+    which
+        "coding", "system" or "scale".
+    quick
+        Fewer patches; "scale" has no quick version.
+    """
+    bench = {"coding": coding, "system": system, "scale": scale}[which]
+    summary = bench.run(quick)
+    return summary, bench.describe(summary)

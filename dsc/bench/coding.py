@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,14 +16,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dsc.basis import SteerableBasis, disk_basis, make_basis
-from dsc.bench.pictures import bench_patches, bench_picture
-from dsc.bench.rivals import (
-    Encoder,
-    augmented_dictionary,
-    explicit_omp,
-    sklearn_omp,
-    spams_omp,
-)
+from dsc.bench.pictures import Grey, cut_windows, read_cameraman
+from dsc.bench.rivals import RIVALS, augmented_dictionary
 from dsc.bench.timing import best_of
 from dsc.pursuit import decode, encode
 from dsc.update import accumulate, random_atoms, solve
@@ -63,49 +58,36 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Row:
-    """One implementation's result; times in seconds for all patches of the setting."""
-
-    method: str
-    seconds: float | None  # None: not installed
-    ratio: float | None = None  # its time over dsc's
-    error: float | None = None  # mean residual energy per patch, in coordinates
-    nanoseconds: float | None = None  # per (atom, patch, step)
-
-
-def bench_coding(quick: bool = False) -> dict[str, Any]:
-    """Run everything on one thread; numbers as plain values, ready for JSON."""
+def run(quick: bool = False) -> dict[str, Any]:
+    """Time everything on one thread; numbers as plain values, ready for JSON."""
+    name, picture = read_cameraman()
     with threadpool_limits(limits=1):
-        return _bench_coding(quick)
-
-
-def _bench_coding(quick: bool) -> dict[str, Any]:
-    name, picture = bench_picture()
-    settings = SETTINGS
-    if quick:
-        settings = tuple(
-            replace(s, n_patches=s.n_patches // 4, repeats=3, sklearn_patches=20) for s in SETTINGS
-        )
-    results = []
-    for setting in settings:
-        basis = make_basis(setting.basis, setting.diameter)
-        coords = _unit_coords(picture, basis, setting.n_patches)
-        setting = replace(setting, n_patches=len(coords))
-        atoms = _learn(coords, basis, setting.n_atoms, setting.sparsity, setting.n_learning)
-        rows = _compare(coords, atoms, basis, setting)
-        results.append(
-            {"setting": asdict(setting), "title": setting.title, "rows": [asdict(r) for r in rows]}
-        )
-    summary = {"picture": name, "coding": results, "learning": _time_learning(picture, quick)}
-    if not quick:
-        summary["first_call"] = _time_first_call()
+        summary = {
+            "picture": name,
+            "coding": [_bench(picture, setting, quick) for setting in SETTINGS],
+            "learning": _time_learning(picture, quick),
+        }
+        if not quick:
+            summary["first_call"] = _time_first_call()
     return summary
 
 
-def _unit_coords(picture: NDArray[np.float64], basis: SteerableBasis, n_patches: int) -> Floats:
+def _bench(picture: Grey, setting: Setting, quick: bool) -> dict[str, Any]:
+    """Time every implementation on the same coordinates and dictionary."""
+    if quick:
+        fewer = setting.n_patches // 4
+        setting = replace(setting, n_patches=fewer, repeats=3, sklearn_patches=20)
+    basis = make_basis(setting.basis, setting.diameter)
+    coords = _unit_coords(picture, basis, setting.n_patches)
+    setting = replace(setting, n_patches=len(coords))
+    atoms = _learn(coords, basis, setting.n_atoms, setting.sparsity, setting.n_learning)
+    rows = _compare(coords, atoms, basis, setting)
+    return {"setting": asdict(setting), "title": setting.title, "rows": rows}
+
+
+def _unit_coords(picture: Grey, basis: SteerableBasis, n_patches: int) -> Floats:
     """Coordinates of patches of unit norm, mean kept."""
-    patches = bench_patches(picture, basis.diameter, n_patches)[:, basis.mask]
+    patches = cut_windows(picture, basis.diameter, n_patches)[:, basis.mask]
     return basis.project(patches / np.linalg.norm(patches, axis=1, keepdims=True))
 
 
@@ -119,37 +101,44 @@ def _learn(
     return atoms
 
 
-def _compare(coords: Floats, atoms: Floats, basis: SteerableBasis, setting: Setting) -> list[Row]:
-    """Time every implementation on the same coordinates and dictionary, best of several."""
-    augmented = augmented_dictionary(atoms, basis, setting.n_angles)
-    k = setting.sparsity
-    work = len(coords) * len(atoms) * k
+def _compare(
+    coords: Floats, atoms: Floats, basis: SteerableBasis, setting: Setting
+) -> list[dict[str, Any]]:
+    """The time of every implementation for all patches, best of several; None: not installed.
 
-    def run() -> Floats:
-        codes = encode(coords, atoms, basis, k, setting.n_angles)
-        return coords - decode(codes, atoms, basis)
+    Errors are mean residual energies of a patch, in coordinates; nanoseconds are those of an atom,
+    a patch and a step.
+    """
+    k, n_angles, repeats = setting.sparsity, setting.n_angles, setting.repeats
+    augmented = augmented_dictionary(atoms, basis, n_angles)
+    rows: list[dict[str, Any]] = []
 
-    ours = best_of(lambda: encode(coords, atoms, basis, k, setting.n_angles), 2 * setting.repeats)
-    rows = [Row("dsc", ours, 1.0, _energy(run()), 1e9 * ours / work)]
+    def add(method: str, seconds: float | None, residual: Floats | None = None) -> None:
+        row = dict.fromkeys(("method", "seconds", "ratio", "error", "nanoseconds"), None)
+        rows.append({**row, "method": method, "seconds": seconds})
+        if seconds is not None and residual is not None:
+            rows[-1] |= {
+                "ratio": seconds / rows[0]["seconds"],
+                "error": float((residual.astype(np.float64) ** 2).sum(axis=1).mean()),
+                "nanoseconds": 1e9 * seconds / (len(coords) * len(atoms) * k),
+            }
 
-    def add(method: str, package: str, encoder: Encoder, n_patches: int, repeats: int) -> None:
+    ours = best_of(lambda: encode(coords, atoms, basis, k, n_angles), 2 * repeats)
+    add("dsc", ours, coords - decode(encode(coords, atoms, basis, k, n_angles), atoms, basis))
+    sizes = {"numpy": (len(coords), max(1, repeats // 2)), "spams": (len(coords), repeats)}
+    for method, (package, encoder) in RIVALS.items():
         if not find_spec(package):
-            rows.append(Row(method, None))
-            return
+            add(method, None)
+            continue
+        n_patches, times = sizes.get(package, (setting.sklearn_patches, 1))
         part = coords[:: max(1, len(coords) // n_patches)]
         encoder(part[:2], augmented, k)  # loads the library
-        seconds = best_of(lambda: encoder(part, augmented, k), repeats) * len(coords) / len(part)
-        error = _energy(encoder(part, augmented, k))
-        rows.append(Row(method, seconds, seconds / ours, error, 1e9 * seconds / work))
-
-    few = max(1, setting.repeats // 2)
-    add("explicit rotations, BLAS + argmax", "numpy", explicit_omp, len(coords), few)
-    add("SPAMS omp", "spams", spams_omp, len(coords), setting.repeats)
-    add("scikit-learn OMP (a slice, scaled)", "sklearn", sklearn_omp, setting.sklearn_patches, 1)
+        run = partial(encoder, part, augmented, k)
+        add(method, best_of(run, times) * len(coords) / len(part), run())
     return rows
 
 
-def _time_learning(picture: NDArray[np.float64], quick: bool) -> dict[str, float | str]:
+def _time_learning(picture: Grey, quick: bool) -> dict[str, float | str]:
     """Time the paper's own remark: 10,000 patches of 11 × 11, ten iterations."""
     basis = disk_basis(11)
     coords = _unit_coords(picture, basis, 10_000)
@@ -171,28 +160,16 @@ def _time_first_call() -> dict[str, float]:
         "dsc.encode(b.project(numpy.ones((20, 11, 11))), a, b, 4);"
         "print(time.perf_counter() - begin)"
     )
+    command = [sys.executable, "-c", program]
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        times = [
-            float(
-                subprocess.run(
-                    [sys.executable, "-c", program],
-                    env=environment,
-                    check=True,
-                    capture_output=True,
-                    text=True,
-                ).stdout
-            )
-            for _ in range(2)
-        ]
-    return {"compiling": times[0], "cached": times[1]}
+        options: dict[str, Any] = {
+            "env": {**os.environ, "NUMBA_CACHE_DIR": cache}, "check": True, "capture_output": True,
+        }  # fmt: skip
+        compiling, cached = (float(subprocess.run(command, **options).stdout) for _ in range(2))
+    return {"compiling": compiling, "cached": cached}
 
 
-def _energy(residuals: Floats) -> float:
-    return float((residuals.astype(np.float64) ** 2).sum(axis=1).mean())
-
-
-def format_coding(summary: dict[str, Any]) -> str:
+def describe(summary: dict[str, Any]) -> str:
     """The results as a table for people."""
     lines = [f"picture: {summary['picture']}; one thread each, best of several"]
     for result in summary["coding"]:

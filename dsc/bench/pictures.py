@@ -1,4 +1,4 @@
-"""Real patches to time on: the paper's *cameraman* where it is at hand, else a CC0 picture."""
+"""Pictures to time on: the paper's where they are at hand, else CC0 ones of about their size."""
 
 from __future__ import annotations
 
@@ -13,21 +13,35 @@ from skimage import data
 
 MIN_STD = 0.1  # the paper's filter: sample standard deviation of the square window
 
+Grey = NDArray[np.float64]
 
-def bench_picture() -> tuple[str, NDArray[np.float64]]:
-    """A name and a grey picture in [0, 1]."""
-    folder = os.environ.get("DSC_DATA")
-    if folder and (path := Path(folder) / "cameraman.tif").is_file():
+
+def read_cameraman() -> tuple[str, Grey]:
+    """Name and grey values in [0, 1]."""
+    if path := _paper("cameraman.tif"):
         return "cameraman", np.asarray(Image.open(path)) / 255
     return "camera (CC0, scikit-image)", data.camera()[::2, ::2] / 255
 
 
-def bench_patches(
-    picture: NDArray[np.float64], diameter: int, n_patches: int
-) -> NDArray[np.float64]:
+def net_file(folder: Path) -> tuple[str, Path]:
+    """Name and file; the one in its place is written into the folder."""
+    if path := _paper("brodatz_D103.gif"):
+        return "net (Brodatz D103)", path
+    path = folder / "gravel.png"
+    Image.fromarray(data.gravel()).save(path)
+    return "gravel (CC0, scikit-image)", path
+
+
+def cut_windows(picture: Grey, diameter: int, n_patches: int) -> Grey:
     """Windows that pass the paper's filter, `n_patches` of them spread evenly over the picture."""
     windows = sliding_window_view(picture, (diameter, diameter)).reshape(-1, diameter, diameter)
     windows = windows[windows.std(axis=(1, 2), ddof=1) > MIN_STD]
-    if len(windows) <= n_patches:
-        return np.asarray(windows)
-    return np.asarray(windows[np.linspace(0, len(windows) - 1, n_patches).astype(int)])
+    if len(windows) > n_patches:
+        windows = windows[np.linspace(0, len(windows) - 1, n_patches).astype(int)]
+    return np.asarray(windows)
+
+
+def _paper(file: str) -> Path | None:
+    """Where a picture of the paper is."""
+    path = Path(os.environ.get("DSC_DATA", "")) / file
+    return path if os.environ.get("DSC_DATA") and path.is_file() else None

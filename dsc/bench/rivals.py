@@ -57,3 +57,10 @@ def sklearn_omp(coords: Floats, augmented: Floats, sparsity: int) -> Floats:
         coords, augmented, algorithm="omp", n_nonzero_coefs=sparsity, check_input=False
     )
     return np.asarray(coords - codes @ augmented, np.float32)
+
+
+RIVALS: dict[str, tuple[str, Encoder]] = {  # the package that each needs
+    "explicit rotations, BLAS + argmax": ("numpy", explicit_omp),
+    "SPAMS omp": ("spams", spams_omp),
+    "scikit-learn OMP (a slice, scaled)": ("sklearn", sklearn_omp),
+}

@@ -28,8 +28,10 @@ print(json.dumps({"peak": peak, "mse": model.mse, "n_patches": model.patches["n_
 """
 
 
-def bench_scale() -> dict[str, Any]:
+def run(quick: bool = False) -> dict[str, Any]:
     """Learn from pictures of noise of both sizes, each in a process of its own."""
+    if quick:
+        raise DscError("quick and scale: found both, need one of them: scale has no quick version")
     if not Path("/proc/self/status").is_file():
         raise DscError("bench: the peak memory of a process is read from /proc, need Linux")
     results = {}
@@ -51,7 +53,7 @@ def bench_scale() -> dict[str, Any]:
     return {"limit": LIMIT, "runs": results, "ratio": many / few}
 
 
-def format_scale(summary: dict[str, Any]) -> str:
+def describe(summary: dict[str, Any]) -> str:
     """The results for people."""
     lines = [f"peak memory of learning under --memory-limit {summary['limit']}"]
     lines += [

@@ -2,93 +2,67 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import numpy as np
-from PIL import Image
-from skimage import data
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dsc.basis import SteerableBasis, disk_basis
+from dsc.bench.pictures import MIN_STD, net_file
 from dsc.bench.timing import best_of_each
-from dsc.dictionary import learn
-from dsc.dictionary.config import LearnConfig
-from dsc.dictionary.loop import Pass
-from dsc.engine.plan import BLOCK, leaf_size
-from dsc.engine.tree import merge_tree
+from dsc.dictionary import LearnConfig, learn, workload_of
+from dsc.engine import BLOCK, MergeTree, leaf_size
 from dsc.patches import PatchConfig, PatchSource, extract_patches
-from dsc.pursuit import encode
-from dsc.update import accumulate, random_atoms, solve
-from dsc.update.statistics import measure, worth_merging
+from dsc.pursuit import Coder, Codes, encode
+from dsc.update import UPDATES, MeasureStatistics, measure, random_atoms, solve
 
 CODING = LearnConfig(n_atoms=20, sparsity=4, n_iterations=5)
 NET = LearnConfig(n_atoms=10, sparsity=2, n_iterations=10)
 
 
-def bench_system(quick: bool = False) -> dict[str, Any]:
+def run(quick: bool = False) -> dict[str, Any]:
     """Two threads against one, and the Dask path against its kernels in a bare loop."""
     with tempfile.TemporaryDirectory() as folder:
-        name, picture = _net(Path(folder))
-        net = extract_patches(
-            [str(picture)],
-            str(Path(folder) / "net.zarr"),
-            PatchConfig(diameter=11, min_std=0.1, unit=True),
-        )
-        n_sample = 30_000 if quick else 100_000
-        sample = extract_patches(
-            [str(picture)],
-            str(Path(folder) / "sample.zarr"),
-            PatchConfig(diameter=11, min_std=0.1, unit=True, per_image=n_sample),
-        )
-        cases = [(sample, CODING, 6), (net, CODING, 4), (net, NET, 6)]
+        name, picture = net_file(Path(folder))
+
+        def cut(per_image: int | None = None) -> PatchSource:
+            config = PatchConfig(diameter=11, min_std=MIN_STD, unit=True, per_image=per_image)
+            return extract_patches([str(picture)], str(Path(folder) / f"{per_image}.zarr"), config)
+
+        sample = cut(30_000 if quick else 100_000)
         if quick:
             cases = [(sample, CODING, 2), (sample, NET, 2)]
-        return {
-            "picture": name,
-            "learning": [_time_learning(source, config, n) for source, config, n in cases],
-        }
+        else:
+            net = cut()
+            cases = [(sample, CODING, 6), (net, CODING, 4), (net, NET, 6)]
+        return {"picture": name, "learning": [_time_learning(*case) for case in cases]}
 
 
-def _net(folder: Path) -> tuple[str, Path]:
-    """The paper's *net* where it is at hand, else a CC0 picture of about its size."""
-    where = os.environ.get("DSC_DATA")
-    if where and (path := Path(where) / "brodatz_D103.gif").is_file():
-        return "net (Brodatz D103)", path
-    path = folder / "gravel.png"
-    Image.fromarray(data.gravel()).save(path)
-    return "gravel (CC0, scikit-image)", path
-
-
-def bare_loop(
-    coords: np.ndarray[Any, np.dtype[np.float32]], basis: SteerableBasis, config: LearnConfig
-) -> None:
+def bare_loop(coords: NDArray[np.float32], basis: SteerableBasis, config: LearnConfig) -> None:
     """The same arithmetic as `learn` on coordinates in memory, without Dask, store or plan."""
     atoms = random_atoms(basis, config.n_atoms)
-    worth = worth_merging(config.n_atoms, config.sparsity)
-    size = leaf_size(len(coords), basis.n_coords, worth)
-    for iteration in range(config.n_iterations + 1):
-        update = iteration < config.n_iterations
-
-        def leaf(start: int, update: bool = update, atoms: Any = atoms) -> Pass:
+    size = leaf_size(workload_of(len(coords), basis, config))
+    kinds = [UPDATES[config.update]] * config.n_iterations
+    for kind in [*kinds, MeasureStatistics]:
+        coder = Coder(atoms, basis, config.sparsity, config.resolve(basis))
+        tree = MergeTree[Any]()
+        for start in range(0, len(coords), size):
             total: Any = None
-            stop = min(start + size, len(coords))
-            for begin in range(start, stop, BLOCK):
-                block = coords[begin : min(begin + BLOCK, stop)]
-                codes = encode(block, atoms, basis, config.sparsity)
-                if update:
-                    total = accumulate(block, codes, atoms, basis, "ksvd", begin, total)
-                else:
-                    usage, _ = measure(block, codes, atoms, basis, begin)
-                    total = usage if total is None else total.merge(usage)
-            return Pass(total, 0.0)
-
-        merged = merge_tree(leaf(start) for start in range(0, len(coords), size))
-        if update:
-            atoms = solve(merged.statistics, atoms, basis)  # type: ignore[arg-type]
+            for begin in range(start, min(start + size, len(coords)), BLOCK):
+                block = coords[begin : min(begin + BLOCK, start + size)]
+                codes = coder.encode(block)
+                usage, residual = measure(coder, block, codes, begin)
+                merged = usage if total is None else total.usage.merge(usage)
+                total = kind.zero(usage, coder) if total is None else replace(total, usage=merged)
+                total.add(residual, codes, coder)
+            tree.add(total)
+        if kind is not MeasureStatistics:
+            atoms = solve(tree.total(), atoms, basis)
 
 
 def _time_learning(source: PatchSource, config: LearnConfig, repeats: int) -> dict[str, Any]:
@@ -101,25 +75,18 @@ def _time_learning(source: PatchSource, config: LearnConfig, repeats: int) -> di
     coords = source.read(basis, 0, source.n_patches)
     atoms = random_atoms(basis, config.n_atoms)
     halves = np.array_split(coords, 2)
-    options: dict[str, Any] = {
-        "n_atoms": config.n_atoms,
-        "sparsity": config.sparsity,
-        "n_iterations": config.n_iterations,
-    }
+    names = ("n_atoms", "sparsity", "n_iterations")
+    options = {name: getattr(config, name) for name in names}
 
     def bare() -> None:
         with threadpool_limits(limits=1):
             bare_loop(coords, basis, config)
 
-    def pursue(half: int) -> None:
-        encode(halves[half], atoms, basis, config.sparsity)
-
-    def pursue_in_turn() -> None:
-        pursue(0)
-        pursue(1)
+    def pursue(half: NDArray[np.float32]) -> Codes:
+        return encode(half, atoms, basis, config.sparsity)
 
     def pursue_at_once() -> None:
-        threads = [Thread(target=pursue, args=(half,)) for half in (0, 1)]
+        threads = [Thread(target=pursue, args=(half,)) for half in halves]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -132,7 +99,7 @@ def _time_learning(source: PatchSource, config: LearnConfig, repeats: int) -> di
             "bare_loop": bare,
             "reading": lambda: source.read_with_rest(basis, 0, source.n_patches),
             "pursuit_in_two": pursue_at_once,
-            "pursuit_in_one": pursue_in_turn,
+            "pursuit_in_one": lambda: list(map(pursue, halves)),
         },
         repeats,
     )
@@ -147,7 +114,7 @@ def _time_learning(source: PatchSource, config: LearnConfig, repeats: int) -> di
     }
 
 
-def format_system(summary: dict[str, Any]) -> str:
+def describe(summary: dict[str, Any]) -> str:
     """The results for people."""
     lines = []
     for case in summary["learning"]:

@@ -14,8 +14,11 @@ from dsc.cli.options import json_option, print_json, say
 @json_option
 def demo(out: str, as_json: bool) -> None:
     """Show what it does, on pictures that come with scikit-image: under a minute, no download."""
-    from dsc.report.demo import run_demo
+    from dsc.experiments import run_demo
+    from dsc.report import closing_words, write_demo
 
-    summary = run_demo(Path(out), lambda text: say(text, as_json))
+    made = run_demo(Path(out), lambda text: say(text, as_json))
+    summary = write_demo(made)
+    say(closing_words(made), as_json)
     if as_json:
         print_json(summary)

@@ -10,10 +10,16 @@ import click
 
 from dsc.cli.options import json_option, print_json, say
 from dsc.errors import DscError
-from dsc.experiments.data import CHOICES
-from dsc.experiments.registry import EXPERIMENTS, check_options, find_experiment, run_experiment
-from dsc.experiments.result import Options, Result
-from dsc.experiments.write import check_free, write_result, write_summary
+from dsc.experiments import (
+    CHOICES,
+    EXPERIMENTS,
+    Options,
+    Result,
+    check_options,
+    find_experiment,
+    run_experiment,
+)
+from dsc.report import check_free, write_result, write_summary
 
 
 @click.command()
@@ -75,8 +81,8 @@ def run_and_write(name: str, options: Options, folder: Path, as_json: bool) -> l
         written = write_result(result, folder)
         for finding in result.findings:
             say(f"  {'✓' if finding.holds else '✗'} {finding.sentence}", as_json)
-        where = written / "index.html"
-        say(f"  data: {result.data}; {result.seconds:.1f} s; look at {where}", as_json)
+        page = written / "index.html"
+        say(f"  data: {result.data}; {result.seconds:.1f} s; look at {page}", as_json)
         results.append(result)
     if name == "all":
         write_summary(results, folder)

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = 10  # atoms in a row
-INCHES = 0.85  # of an atom in a figure
-LABEL = "#808080"  # readable on light and dark pages
+INCHES = 0.66  # of an atom in a figure: ten in a row are readable in the width of a phone
 
 Floats = NDArray[np.floating]
 Shades = NDArray[np.uint8]
@@ -28,9 +27,12 @@ def shades(images: Floats, low: Floats, high: Floats) -> Shades:
     return np.stack([value, np.where(inside, 255, 0).astype(np.uint8)], axis=-1)
 
 
-def atom_shades(images: Floats) -> Shades:
-    """Atoms (atom, y, x), each with mid-grey at zero and its largest value black or white."""
-    limit = np.nanmax(np.abs(images), axis=(1, 2))
+def atom_shades(images: Floats, margin: float = 1.0) -> Shades:
+    """Atoms (atom, y, x) as disks, zero mid-grey.
+
+    Each has its own contrast: `margin` times its largest value would be black or white.
+    """
+    limit = margin * np.abs(np.nan_to_num(images)).max(axis=(1, 2))
     return shades(images, -limit, limit)
 
 
@@ -43,8 +45,8 @@ def mosaic(disks: Shades, columns: int = COLUMNS, label_rows: int = 0) -> Shades
     canvas = np.zeros((-(-n_disks // n_columns) * step_y, n_columns * step_x, 2), np.uint8)
     for index, disk in enumerate(disks):
         row, column = divmod(index, n_columns)
-        top, left = row * step_y, column * step_x
-        canvas[top : top + height, left : left + width] = disk
+        y, x = row * step_y, column * step_x
+        canvas[y : y + height, x : x + width] = disk
     return canvas
 
 
@@ -52,9 +54,10 @@ def plot_disks(
     disks: Shades,
     columns: int = COLUMNS,
     labels: Sequence[str] = (),
+    headings: Sequence[str] = (),
     frames: Sequence[str | None] = (),
 ) -> Figure:
-    """A grid of disks, with a label under each or a coloured frame around some.
+    """A grid of disks, with text under each and above each row, or a coloured frame around some.
 
     Parameters
     ----------
@@ -64,40 +67,39 @@ def plot_disks(
         Disks in a row.
     labels
         Text under each disk.
+    headings
+        Text above each row.
     frames
         Colour of the frame of each disk; None for no frame.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
-    height, width = disks.shape[1:3]
-    gap, label_rows = max(1, width // 10), round(0.3 * height) if labels else 0
-    canvas = mosaic(disks, columns, label_rows)
+    n_columns, (height, width) = min(columns, len(disks)), disks.shape[1:3]
+    lines = 1 + max((label.count("\n") for label in labels), default=-1)
+    below, above = round(0.22 * lines * height), round(0.3 * height) if headings else 0
+    canvas = mosaic(disks, columns, below + above)
     n_y, n_x = canvas.shape[:2]
-    inches = INCHES / (width + gap)
-    figure = Figure(figsize=(n_x * inches, n_y * inches), dpi=110)
+    step_y, step_x = n_y // -(-len(disks) // n_columns), n_x // n_columns
+    figure = Figure(figsize=(n_x * INCHES / step_x, n_y * INCHES / step_x), dpi=160)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    grey, alpha = canvas[..., 0], canvas[..., 1]
     axes.imshow(
-        np.dstack([grey, grey, grey, alpha]),
+        canvas[..., [0, 0, 0, 1]],
         extent=(0, n_x, n_y, 0),
         interpolation="none",  # an SVG then holds the pixels as they are
         aspect="auto",
     )
-    n_columns = min(columns, len(disks))
-    for index, label in enumerate(labels):
-        row, column = divmod(index, n_columns)
-        x = column * (width + gap) + width / 2
-        y = row * (height + gap + label_rows) + height + label_rows / 2
-        axes.text(x, y, label, ha="center", va="center", color=LABEL, size=7)
-    for index, colour in enumerate(frames):
+    axes.set(xlim=(0, n_x), ylim=(n_y - above, -above))
+    for row, heading in enumerate(headings):
+        axes.text(0, row * step_y - 0.5 * above, heading, va="center", size=9.5)
+    corners = [(step_x * (i % n_columns), step_y * (i // n_columns)) for i in range(len(disks))]
+    for (x, y), label in zip(corners, labels, strict=False):
+        axes.text(x + width / 2, y + height + below / 2, label, ha="center", va="center", size=7)
+    for (x, y), colour in zip(corners, frames, strict=False):
         if colour is not None:
-            row, column = divmod(index, n_columns)
-            corner = (column * (width + gap), row * (height + gap + label_rows))
-            axes.add_patch(
-                Rectangle(corner, width, height, fill=False, edgecolor=colour, linewidth=3)
-            )
+            inside = (x + 0.25, y + 0.25), width - 0.5, height - 0.5
+            axes.add_patch(Rectangle(*inside, fill=False, edgecolor=colour, linewidth=2))
     return figure
 
 

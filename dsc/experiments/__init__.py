@@ -1,17 +1,38 @@
 """One module per figure or table of the paper, on the public API only."""
 
-from dsc.experiments.registry import EXPERIMENTS, run_experiment
-from dsc.experiments.result import Drawing, Experiment, Finding, Options, Result
-from dsc.experiments.write import write_result, write_summary
+from dsc.experiments.data import CHOICES
+from dsc.experiments.demo import Demo, run_demo
+from dsc.experiments.registry import EXPERIMENTS, check_options, find_experiment, run_experiment
+from dsc.experiments.result import (
+    AtomGrid,
+    Experiment,
+    FigureValue,
+    Finding,
+    ImageRows,
+    Lines,
+    Options,
+    Result,
+)
+
+from dsc.experiments.textures import CLASSES, draw_texture, write_suite
 
 __all__ = [
+    "CLASSES",
+    "CHOICES",
     "EXPERIMENTS",
-    "Drawing",
+    "AtomGrid",
+    "Demo",
     "Experiment",
+    "FigureValue",
     "Finding",
+    "ImageRows",
+    "Lines",
     "Options",
     "Result",
+    "check_options",
+    "draw_texture",
+    "find_experiment",
+    "run_demo",
     "run_experiment",
-    "write_result",
-    "write_summary",
+    "write_suite",
 ]

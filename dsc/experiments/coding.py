@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from dsc import Dictionary, LearnConfig, StoredPatches, disk_basis, learn_many
-from dsc.experiments.coding_figures import draw_atoms, draw_codings, draw_curves
 from dsc.experiments.coding_findings import Curves, coding_findings
 from dsc.experiments.data import coding_patches
 from dsc.experiments.online import BATCH, N_BATCHES, has_spams, online_error
-from dsc.experiments.result import Drawing, Experiment, Options, Result
+from dsc.experiments.result import AtomGrid, Experiment, Floats, ImageRows, Lines, Options, Result
 from dsc.experiments.twins import ALIKE, rotated_groups
 
 DIAMETER = 11
 BASES = {"standard": "pixels", "rotational": "disk"}
+N_SHOWN = 10  # patches beside their codings
 INIT = "patches"  # the better start for the standard dictionaries
 
 
@@ -70,25 +71,32 @@ def run(options: Options, subject: Subject) -> Result:
         shown = {kind: models[kind, *_pictured(size, subject)] for kind in BASES}
         annular = models.get(("annular", *subject.pictured))
         groups = rotated_groups(shown["standard"].atoms_pixels)
-        drawings = {"curves": draw_curves(curves), **_atoms(shown, groups)}
-        drawings["codings"] = draw_codings(shown, patches)
-    paper = subject.printed if label.startswith(f"{subject.name}, all") else None
+        codings = code_some(shown, patches)
+    is_paper = options.data in ("auto", "paper") and size.at_most is None  # the same patches
     numbers: dict[str, Any] = {
-        **curves.numbers(),
+        "mse": [
+            {"kind": kind, "n_atoms": m, "sparsity": k, "mse": value}
+            for (kind, m, k), value in curves.mse.items()
+        ],
+        "bound": curves.bound,
         "rotated_groups": groups,
         "pictured": dict(zip(("n_atoms", "sparsity"), _pictured(size, subject), strict=True)),
         "annular_mse": annular.mse if annular else None,
     }
     return Result(
-        name=subject.name,
-        title=f"Coding error of {subject.name}",
         data=label,
-        quick=options.quick,
         header=("M", "K", *curves.kinds, "rotational / standard"),
-        rows=curves.rows(),
-        drawings=drawings,
+        rows=tuple(_row(curves, m, k) for k in curves.sparsities for m in curves.n_atoms),
+        figures={
+            "curves": _curve_lines(curves),
+            "standard-atoms": _atoms(shown["standard"], groups),
+            "rotational-atoms": _atoms(shown["rotational"]),
+            "codings": codings,
+        },
         numbers=numbers,
-        findings=coding_findings(curves, shown, groups, annular, paper),
+        findings=coding_findings(
+            curves, shown, groups, annular, subject.printed if is_paper else None
+        ),
         notes=_notes(curves, size),
     )
 
@@ -142,17 +150,57 @@ def _curves(
     )
 
 
-def _atoms(shown: dict[str, Dictionary], groups: list[list[int]]) -> dict[str, Drawing]:
-    n_alike = sum(map(len, groups))
-    return {
-        "standard-atoms": draw_atoms(
-            shown["standard"],
-            groups,
-            f"standard atoms; frames of one colour: rotations of one another ({n_alike} of "
-            f"{len(shown['standard'].atoms)})",
-        ),
-        "rotational-atoms": draw_atoms(shown["rotational"], [], "rotational atoms"),
-    }
+def _row(curves: Curves, m: int, k: int) -> tuple[str, ...]:
+    errors = {kind: curves.mse[kind, m, k] for kind in curves.kinds}
+    ratio = errors["rotational"] / errors["standard"]
+    return (str(m), str(k), *(f"{1e3 * error:.3f}" for error in errors.values()), f"{ratio:.2f}")
+
+
+def _curve_lines(curves: Curves) -> Lines:
+    """Error against the number of atoms: a colour for each K, a dash for each kind."""
+    return Lines(
+        "coding error against the number of atoms",
+        {
+            (f"K = {k}", kind): [1e3 * curves.mse[kind, m, k] for m in curves.n_atoms]
+            for kind in sorted(curves.kinds, key="rotational".__ne__)  # the solid line is ours
+            for k in curves.sparsities
+        },
+        curves.n_atoms,
+        x_name="atoms M",
+        y_name="error per pixel × 10³",
+        bound=("projection bound", 1e3 * curves.bound),
+    )
+
+
+def _atoms(model: Dictionary, groups: Sequence[Sequence[int]] | None = None) -> AtomGrid:
+    """Atoms, most used first; of a standard dictionary with the groups framed."""
+    order = np.argsort(-model.count, kind="stable")
+    place, n_atoms = np.argsort(order), len(order)
+    caption = "rotational atoms"
+    if groups is not None:
+        n_alike = sum(map(len, groups))
+        caption = (
+            "standard atoms; frames of one colour: rotations of one another "
+            f"({n_alike} of {n_atoms})"
+        )
+    return AtomGrid(
+        f"{caption}; M = {n_atoms}, K = {model.config.sparsity}",
+        model.atoms_pixels[order],
+        [place[list(group)].tolist() for group in groups or ()],
+    )
+
+
+def code_some(models: dict[str, Dictionary], patches: StoredPatches) -> ImageRows:
+    """Some patches, and how each dictionary codes them."""
+    numbers = np.linspace(0, patches.n_patches - 1, N_SHOWN).astype(int)
+    pixels = np.concatenate([patches.pixels(int(p), int(p) + 1) for p in numbers])
+    images = next(iter(models.values())).basis.to_image(pixels)
+    rows: dict[str, Floats] = {"patches": images}
+    for kind, model in models.items():
+        codes = model.encode(np.nan_to_num(images)).codes
+        assert codes is not None
+        rows[kind] = model.decode(codes)
+    return ImageRows("patches and their codings", rows, like="patches")
 
 
 def _notes(curves: Curves, size: Size) -> tuple[str, ...]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from dsc import Dictionary
 from dsc.experiments.result import Finding
 
+NAMES = {"standard": "K-SVD"}  # the paper's
 PAPER_REACH = 30  # atoms up to which K=1 rotational is below K=2 standard
 
 
@@ -24,29 +24,6 @@ class Curves:
     def kinds(self) -> tuple[str, ...]:
         """Kinds of dictionaries, in the order they were made."""
         return tuple(dict.fromkeys(kind for kind, _, _ in self.mse))
-
-    def rows(self) -> tuple[tuple[str, ...], ...]:
-        """The table: one row for each (M, K)."""
-        return tuple(
-            (
-                str(m),
-                str(k),
-                *(f"{1e3 * self.mse[kind, m, k]:.3f}" for kind in self.kinds),
-                f"{self.mse['rotational', m, k] / self.mse['standard', m, k]:.2f}",
-            )
-            for k in self.sparsities
-            for m in self.n_atoms
-        )
-
-    def numbers(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "mse": [
-                {"kind": kind, "n_atoms": m, "sparsity": k, "mse": value}
-                for (kind, m, k), value in self.mse.items()
-            ],
-            "bound": self.bound,
-        }
 
 
 def coding_findings(
@@ -67,16 +44,14 @@ def coding_findings(
 
 
 def _everywhere(curves: Curves, kind: str) -> Finding:
-    ratios = {
-        (m, k): curves.mse["rotational", m, k] / curves.mse[kind, m, k]
-        for m in curves.n_atoms
-        for k in curves.sparsities
-    }
+    settings = [(m, k) for m in curves.n_atoms for k in curves.sparsities]
+    ratios = {mk: curves.mse["rotational", *mk] / curves.mse[kind, *mk] for mk in settings}
     fails = [f"M={m}, K={k} ({ratio:.2f} ×)" for (m, k), ratio in ratios.items() if ratio >= 1]
+    name = NAMES.get(kind, kind)
     return Finding(
-        f"R-K-SVD is below {_called(kind)} everywhere",
-        f"error {min(ratios.values()):.2f} to {max(ratios.values()):.2f} × that of {_called(kind)} "
-        f"at {len(ratios)} settings",
+        f"R-K-SVD is below {name} everywhere",
+        f"error {min(ratios.values()):.2f} to {max(ratios.values()):.2f} × that of {name} at "
+        f"{len(ratios)} settings",
         not fails,
         f"It fails at {', '.join(fails)}." if fails else "",
     )
@@ -84,14 +59,12 @@ def _everywhere(curves: Curves, kind: str) -> Finding:
 
 def _one_below_two(curves: Curves, kind: str) -> Finding:
     below = {m: curves.mse["rotational", m, 1] < curves.mse[kind, m, 2] for m in curves.n_atoms}
-    yes = [str(m) for m in below if below[m]]
-    no = [str(m) for m in below if not below[m]]
-    in_reach = [below[m] for m in curves.n_atoms if m <= PAPER_REACH]
-    found = f"below at M = {', '.join(yes)}" if yes else "below nowhere"
+    yes, no = (", ".join(str(m) for m in below if below[m] is is_so) for is_so in (True, False))
     return Finding(
-        f"K=1 rotational is below K=2 {_called(kind)} up to M ≈ {PAPER_REACH}",
-        found + (f", not at M = {', '.join(no)}" if no else ", at every M tried"),
-        all(in_reach),
+        f"K=1 rotational is below K=2 {NAMES.get(kind, kind)} up to M ≈ {PAPER_REACH}",
+        (f"below at M = {yes}" if yes else "below nowhere")
+        + (f", not at M = {no}" if no else ", at every M tried"),
+        all(is_below for m, is_below in below.items() if m <= PAPER_REACH),
     )
 
 
@@ -119,7 +92,3 @@ def _repeats(n_atoms: int, groups: list[list[int]]) -> Finding:
         n_alike > 0,
         by="dsc",
     )
-
-
-def _called(kind: str) -> str:
-    return {"standard": "K-SVD"}.get(kind, kind)

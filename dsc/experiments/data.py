@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -80,15 +80,9 @@ def paper_or_stand_in(name: str, choice: str) -> LabelledPicture:
         step = 2 if name == "cameraman" else 1  # the camera picture has twice the size
         grey = getattr(free, about.stand_in)()[::step, ::step] / 255
         return LabelledPicture(f"{about.stand_in} (CC0) in place of {name}", grey)
-    path = paper_path(name)
-    with Image.open(path) as picture:
-        return LabelledPicture(name, np.asarray(picture.convert("L")) / 255)
-
-
-def paper_path(name: str) -> Path:
-    """Where a picture of the paper is, or the error that says how to get it."""
     check_paper([name])
-    return Path(os.environ["DSC_DATA"]) / PAPER[name].file
+    with Image.open(Path(os.environ["DSC_DATA"]) / about.file) as picture:
+        return LabelledPicture(name, np.asarray(picture.convert("L")) / 255)
 
 
 def check_paper(names: Iterable[str]) -> None:
@@ -131,17 +125,13 @@ def coding_patches(
     The label and the patch set, which exists while the context is open.
     """
     picture = paper_or_stand_in(name, choice)
+    config = PatchConfig(diameter=diameter, min_std=MIN_STD, unit=True)
+    grey = [picture.grey.astype(np.float32)]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "picture.npy"
-        np.save(path, picture.grey.astype(np.float32))
-        options = {"diameter": diameter, "min_std": MIN_STD, "unit": True}
-        whole = extract_patches(
-            [str(path)], str(Path(folder) / "whole.zarr"), PatchConfig.from_options(options)
-        )
+        whole = extract_patches(grey, f"{folder}/whole.zarr", config)
         n_all = whole.n_patches
         if at_most is None or n_all <= at_most:
             yield f"{picture.label}, all {n_all:,} patches", whole
             return
-        some = PatchConfig.from_options({**options, "per_image": at_most})
-        part = extract_patches([str(path)], str(Path(folder) / "part.zarr"), some)
+        part = extract_patches(grey, f"{folder}/part.zarr", replace(config, per_image=at_most))
         yield f"{picture.label}, {at_most:,} random patches of {n_all:,}", part

@@ -8,12 +8,11 @@ from dataclasses import replace
 
 from dsc.errors import DscError, unknown_choice
 from dsc.experiments import (
-    angles,
-    basis_table,
+    basis,
     coding,
-    iterations,
     rotation_quality,
     rotation_speed,
+    sweeps,
     texture_bins,
     toy,
 )
@@ -24,10 +23,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
         toy.EXPERIMENT,
-        basis_table.EXPERIMENT,
+        basis.EXPERIMENT,
         *coding.EXPERIMENTS,
-        iterations.EXPERIMENT,
-        angles.EXPERIMENT,
+        *sweeps.EXPERIMENTS,
         rotation_quality.EXPERIMENT,
         rotation_speed.EXPERIMENT,
         texture_bins.EXPERIMENT,
@@ -71,4 +69,10 @@ def run_experiment(name: str, options: Options | None = None) -> Result:
     check_options([name], options)
     begin = time.perf_counter()
     result = experiment.run(options)
-    return replace(result, seconds=time.perf_counter() - begin)
+    return replace(
+        result,
+        name=name,
+        title=experiment.title,
+        quick=options.quick,
+        seconds=time.perf_counter() - begin,
+    )

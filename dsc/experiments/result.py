@@ -1,12 +1,15 @@
-"""What an experiment is, and what it returns."""
+"""What an experiment is, and what it returns: values and figures, none of them drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from matplotlib.figure import Figure
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,68 @@ class Finding:
         return f"{self.claim}: {verdict}. {self.ours}.{reason}"
 
 
-@dataclass(frozen=True, eq=False)
-class Drawing:
-    """A figure with its caption; `plot` marks line art, which dark pages invert."""
+@dataclass(frozen=True)
+class Lines:
+    """A figure of lines with markers.
 
-    figure: Figure
+    Attributes
+    ----------
+    lines
+        y by label; or by (label, kind): lines of a label share a colour, those of a kind a dash.
+    x
+        Places along the x axis, the same for all lines.
+    x_name, y_name
+        Of the axes.
+    is_log
+        Whether the y axis is logarithmic.
+    bound
+        Name and height of a horizontal line.
+    """
+
     caption: str
-    plot: bool = False
+    lines: Mapping[Any, Sequence[float]]
+    x: Sequence[float]
+    x_name: str
+    y_name: str
+    is_log: bool = True
+    bound: tuple[str, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ImageRows:
+    """A figure of rows of small images, NaN being transparent.
+
+    Attributes
+    ----------
+    rows
+        (image, y, x) by the name of the row.
+    like
+        The row whose grey scales, column by column, hold for the others too. A row of another
+        length shows atoms, each in its own scale around zero.
+    labels
+        Text under the images of the first row.
+    scale
+        Black and white of all images, in place of that.
+    """
+
+    caption: str
+    rows: Mapping[str, Floats]
+    like: str
+    labels: Sequence[str] = ()
+    scale: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class AtomGrid:
+    """A figure of atoms (atom, y, x), those of a group framed in one colour."""
+
+    caption: str
+    images: Floats
+    groups: Sequence[Sequence[int]] = ()
+    columns: int = 10
+
+
+FigureValue = Lines | ImageRows | AtomGrid
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +137,7 @@ class Result:
         Label of the data it ran on, shown in every output.
     header, rows
         The table, as text.
-    drawings
+    figures
         Figures by file name.
     numbers
         Plain values, ready for JSON.
@@ -87,18 +145,20 @@ class Result:
         Each claim of the paper, with whether it held.
     notes
         What a reader has to know to judge the numbers.
+    name, title, quick, seconds
+        Which experiment in which version it is, and how long it took: `run_experiment` fills them.
     """
 
-    name: str
-    title: str
     data: str
-    quick: bool
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    drawings: dict[str, Drawing]
+    figures: dict[str, FigureValue]
     numbers: dict[str, Any]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
+    name: str = ""
+    title: str = ""
+    quick: bool = False
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsc import SteerableBasis, annular_basis, disk_basis
 from dsc.experiments.data import LabelledPicture, label_of, natural_pictures
-from dsc.experiments.draw import picture_rows
-from dsc.experiments.result import Drawing, Experiment, Finding, Options, Result
+from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
 from dsc.experiments.turning import TurnedDisks, cut_turned, interpolate, turned_disks
 
 DIAMETER, QUICK_DIAMETER = 51, 21
 DEGREES = 100 + 2**0.5
 LOW = 0.5  # of the cut-off, for steering_low
 METHODS = ("nearest", "bicubic", "steering", "steering_low", "annular", "annular_low")
-
-Floats = NDArray[np.floating]
 
 
 def run(options: Options) -> Result:
@@ -27,19 +23,17 @@ def run(options: Options) -> Result:
     many = turned_disks(pictures, diameter, 40 if options.quick else 200, n_turns=10)
     turned = _rotate(one, diameter)
     errors = {method: one.error(disk) for method, disk in turned.items()}
-    typical = _errors(many.without_mean(), diameter)
+    centred = many.without_mean()
+    typical = {method: centred.error(d) for method, d in _rotate(centred, diameter).items()}
     return Result(
-        name="rotation-quality",
-        title=EXPERIMENT.title,
         data=f"{label_of(pictures)}; the patch drawn is of the first",
-        quick=options.quick,
         header=(
             "method",
             "error on the patch drawn",
             f"error on {len(many.theta):,} patches, mean removed",
         ),
         rows=tuple((m, f"{errors[m]:.5f}", f"{typical[m]:.4f}") for m in METHODS),
-        drawings={"rotations": _draw(one, turned, disk_basis(diameter), errors)},
+        figures={"rotations": _figure(one, turned, disk_basis(diameter), errors)},
         numbers={"one_patch": errors, "mean_removed": typical, "diameter": diameter},
         findings=_findings(typical, diameter),
         notes=(
@@ -61,46 +55,36 @@ def _one_disk(picture: LabelledPicture, diameter: int) -> TurnedDisks:
     return TurnedDisks(before, after, theta)
 
 
-def _bases(diameter: int) -> dict[str, SteerableBasis]:
-    disk, annular = disk_basis(diameter), annular_basis(diameter)
-    return {
-        "steering": disk,
-        "steering_low": disk.lowpass(LOW),
-        "annular": annular,
-        "annular_low": annular.lowpass(LOW),
-    }
-
-
 def _rotate(disks: TurnedDisks, diameter: int) -> dict[str, Floats]:
     """The disks turned by every method: (patch, pixel)."""
     turned: dict[str, Floats] = {
         method: interpolate(disks, diameter, method) for method in ("nearest", "bicubic")
     }
-    for method, basis in _bases(diameter).items():
-        turned[method] = basis.reconstruct(basis.steer(basis.project(disks.before), disks.theta))
+    for name, basis in (("steering", disk_basis(diameter)), ("annular", annular_basis(diameter))):
+        for method, some in ((name, basis), (f"{name}_low", basis.lowpass(LOW))):
+            coords = some.steer(some.project(disks.before), disks.theta)
+            turned[method] = some.reconstruct(coords)
     return turned
 
 
-def _errors(disks: TurnedDisks, diameter: int) -> dict[str, float]:
-    return {method: disks.error(turned) for method, turned in _rotate(disks, diameter).items()}
-
-
-def _draw(
+def _figure(
     one: TurnedDisks, turned: dict[str, Floats], basis: SteerableBasis, errors: dict[str, float]
-) -> Drawing:
+) -> ImageRows:
     shown = {"patch": one.before, "truth": one.after, **turned}
     images = [basis.to_image(disk)[0] for disk in shown.values()]
     low, high = float(one.after.min()), float(one.after.max())
     middle = (low + high) / 2
     residuals = [basis.to_image(middle + 2 * (disk - one.after))[0] for disk in shown.values()]
     residuals[0] = np.full_like(images[0], np.nan)  # the patch itself is not turned
-    titles = [f"{name}\n{errors[name]:.4f}" if name in errors else name for name in shown]
-    rows = {"turned": images, "2 × (it − truth)": residuals}
-    figure = picture_rows(rows, like="turned", titles=titles, scale=(low, high))
-    return Drawing(
-        figure,
+    labels = [f"{name}\n{errors[name]:.4f}" if name in errors else name for name in shown]
+    rows = {"turned": np.stack(images), "2 × (it − truth)": np.stack(residuals)}
+    return ImageRows(
         f"a patch of diameter {basis.diameter} turned by {DEGREES:.2f}°, with its error as a "
         "fraction of the energy; below, twice the difference to the truth, grey where none",
+        rows,
+        like="turned",
+        labels=labels,
+        scale=(low, high),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -12,15 +13,15 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from dsc import SteerableBasis, disk_basis, rotation_matrix
-from dsc.bench.timing import best_of_each
+from dsc.bench import best_of_each
 from dsc.experiments.data import natural_pictures
-from dsc.experiments.draw import line_plot
-from dsc.experiments.result import Experiment, Finding, Options, Result
+from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
 
 THETA = np.deg2rad(100 + 2**0.5)
 LOW = 0.5  # of the cut-off, for steering_low
 BLOCK = 2048  # patches that are turned at a time in one of the layouts
 METHODS = ("nearest", "bicubic", "steering", "steering_low")
+OURS = ("steering", "steering_low", "steer()")
 MUST, AIM = 2.0, 5.0  # times faster than bicubic
 
 Floats = NDArray[np.float32]
@@ -53,18 +54,9 @@ class Row:
     steer_call: float
 
     def faster(self, method: str) -> float:
-        """How many times faster than bicubic."""
-        return self.seconds["bicubic"] / self.seconds[method]
-
-    def cells(self, per_patch: float) -> tuple[str, ...]:
-        """The row as text; `per_patch` turns seconds into microseconds a patch."""
-        return (
-            str(self.diameter),
-            *(f"{self.seconds[method] * per_patch:.3f}" for method in METHODS),
-            f"{self.faster('steering'):.1f} ×",
-            f"{self.faster('steering_low'):.1f} ×",
-            f"{self.seconds['bicubic'] / self.steer_call:.1f} ×",
-        )
+        """How many times faster than bicubic; "steer()" is the call."""
+        seconds = self.steer_call if method == "steer()" else self.seconds[method]
+        return self.seconds["bicubic"] / seconds
 
 
 def run(options: Options) -> Result:
@@ -75,25 +67,23 @@ def run(options: Options) -> Result:
         rows = [_time(picture.grey, diameter, size) for diameter in size.diameters]
     per_patch = 1e6 / size.n_patches
     return Result(
-        name="rotation-speed",
-        title=EXPERIMENT.title,
         data=f"{size.n_patches:,} random patches of {picture.label}",
-        quick=options.quick,
-        header=(
-            "N", *(f"{m}, µs a patch" for m in METHODS), "bicubic / steering",
-            "bicubic / steering_low", "bicubic / steer()",
+        header=("N", *(f"{m}, µs a patch" for m in METHODS), *(f"bicubic / {m}" for m in OURS)),
+        rows=tuple(
+            (
+                str(row.diameter),
+                *(f"{row.seconds[m] * per_patch:.3f}" for m in METHODS),
+                *(f"{row.faster(m):.1f} ×" for m in OURS),
+            )
+            for row in rows
         ),
-        rows=tuple(row.cells(per_patch) for row in rows),
-        drawings={
-            "speed": line_plot(
-                {
-                    method: (size.diameters, [row.seconds[method] * per_patch for row in rows])
-                    for method in METHODS
-                },
+        figures={
+            "speed": Lines(
                 "time to turn a patch by 100 + √2 degrees, one thread",
-                xlabel="diameter N (pixels)",
-                ylabel="µs a patch",
-                yscale="log",
+                {m: [row.seconds[m] * per_patch for row in rows] for m in METHODS},
+                size.diameters,
+                x_name="diameter N (pixels)",
+                y_name="µs a patch",
             )
         },
         numbers={"n_patches": size.n_patches, "rows": [asdict(row) for row in rows]},
@@ -112,26 +102,24 @@ def run(options: Options) -> Result:
 
 def _time(grey: NDArray[np.float64], diameter: int, size: Size) -> Row:
     basis = disk_basis(diameter)
-    low = basis.lowpass(LOW)
-    patches = Layouts.of(_patches(grey, basis, size.n_patches))
+    patches = _patches(grey, basis, size.n_patches)
     runs: dict[tuple[str, str], Run] = {}
     for method in ("nearest", "bicubic"):
         matrix = sparse.csr_array(rotation_matrix(diameter, THETA, method), dtype=np.float32)
         runs |= _products(method, matrix, patches)
-    for method, some in (("steering", basis), ("steering_low", low)):
-        coords = Layouts.of(some.project(patches.rows))
-        columns = _products(method, _steering_matrix(some), coords)
-        del columns[method, "rows"]
-        runs |= columns
-        runs[method, "rows"] = _steer(some, coords.rows)
-    named = {f"{method}|{layout}": run for (method, layout), run in runs.items()}
-    times = best_of_each(named, size.repeats)
-    best = {m: min((times[f"{m}|{lay}"], lay) for n, lay in runs if n == m) for m in METHODS}
+    for method, some in (("steering", basis), ("steering_low", basis.lowpass(LOW))):
+        coords = some.project(patches)
+        eye = np.eye(some.n_coords, dtype=np.float32)
+        matrix = sparse.csr_array(some.steer(eye, THETA).T)  # two entries a row
+        runs |= _products(method, matrix, coords)
+        runs[method, "rows"] = partial(some.steer, coords, THETA)
+    times = best_of_each(runs, size.repeats)
+    best = {m: min((times[key], key[1]) for key in runs if key[0] == m) for m in METHODS}
     return Row(
         diameter,
         {method: seconds for method, (seconds, _) in best.items()},
         {method: layout for method, (_, layout) in best.items()},
-        times["steering|rows"],
+        times["steering", "rows"],
     )
 
 
@@ -147,83 +135,48 @@ def _patches(grey: NDArray[np.float64], basis: SteerableBasis, n_patches: int) -
     return patches
 
 
-def _steering_matrix(basis: SteerableBasis) -> sparse.csr_array:
-    """Steering as a sparse matrix, two entries a row: what the other methods are timed as."""
-    return sparse.csr_array(basis.steer(np.eye(basis.n_coords, dtype=np.float32), THETA).T)
-
-
-@dataclass(frozen=True, eq=False)
-class Layouts:
-    """The same patches as rows, as columns, and as columns in blocks."""
-
-    rows: Floats
-    columns: Floats
-    blocks: list[Floats]
-
-    @staticmethod
-    def of(rows: Floats) -> Layouts:
-        """All three layouts of patches (patch, value)."""
-        blocks = [np.ascontiguousarray(rows[i : i + BLOCK].T) for i in range(0, len(rows), BLOCK)]
-        return Layouts(rows, np.ascontiguousarray(rows.T), blocks)
-
-
-def _products(
-    method: str, matrix: sparse.csr_array, patches: Layouts
-) -> dict[tuple[str, str], Run]:
-    """The product of a matrix with all patches, in every layout."""
-    transposed = matrix.T
+def _products(method: str, matrix: sparse.csr_array, rows: Floats) -> dict[tuple[str, str], Run]:
+    """The product of a matrix with all patches, as rows, as columns, and as columns in blocks."""
+    transposed, columns = matrix.T, np.ascontiguousarray(rows.T)
+    blocks = [np.ascontiguousarray(rows[i : i + BLOCK].T) for i in range(0, len(rows), BLOCK)]
 
     def by_blocks() -> None:
-        for block in patches.blocks:
+        for block in blocks:
             matrix @ block
 
     return {
-        (method, "rows"): lambda: patches.rows @ transposed,
-        (method, "columns"): lambda: matrix @ patches.columns,
+        (method, "rows"): lambda: rows @ transposed,
+        (method, "columns"): lambda: matrix @ columns,
         (method, "blocks"): by_blocks,
     }
 
 
-def _steer(basis: SteerableBasis, coords: Floats) -> Run:
-    return lambda: basis.steer(coords, THETA)
-
-
 def _findings(rows: list[Row]) -> tuple[Finding, ...]:
-    def slower(method: str, times: float) -> list[str]:
-        return [
-            f"N = {row.diameter} ({row.faster(method):.1f} ×)"
-            for row in rows
-            if row.faster(method) <= times
-        ]
+    def finding(claim: str, method: str, times: float, by: str = "dsc") -> Finding:
+        factors = {row.diameter: row.faster(method) for row in rows}
+        fails = [f"N = {n} ({factor:.1f} ×)" for n, factor in factors.items() if factor <= times]
+        return Finding(
+            claim,
+            f"{min(factors.values()):.1f} to {max(factors.values()):.1f} × faster than bicubic",
+            not fails,
+            f"Not at {', '.join(fails)}." if fails else "",
+            by,
+        )
 
-    def spread(method: str) -> str:
-        factors = [row.faster(method) for row in rows]
-        return f"{min(factors):.1f} to {max(factors):.1f} × faster than bicubic"
-
-    def finding(claim: str, method: str, times: float, by: str) -> Finding:
-        fails = slower(method, times)
-        why = f"Not at {', '.join(fails)}." if fails else ""
-        return Finding(claim, spread(method), not fails, why, by)
-
+    call = [row.faster("steer()") for row in rows]
+    why = "It takes an angle for every patch and computes the cosines of each anew."
     return (
-        finding("steering is faster than bicubic interpolation", "steering", 1.0, "paper"),
-        finding("steering_low is faster than bicubic interpolation", "steering_low", 1.0, "paper"),
-        finding(f"steering is more than {MUST:.0f} × faster", "steering", MUST, "dsc"),
-        finding(f"steering is {AIM:.0f} × faster (the aim)", "steering", AIM, "dsc"),
-        _steer_call(rows),
-    )
-
-
-def _steer_call(rows: list[Row]) -> Finding:
-    factors = [row.seconds["bicubic"] / row.steer_call for row in rows]
-    return Finding(
-        "the call steer(), on rows, is faster than bicubic too",
-        f"{min(factors):.1f} to {max(factors):.1f} × the speed of bicubic",
-        min(factors) > 1,
-        "It takes an angle for every patch and computes the cosines of each anew."
-        if min(factors) <= 1
-        else "",
-        by="dsc",
+        finding("steering is faster than bicubic interpolation", "steering", 1, "paper"),
+        finding("steering_low is faster than bicubic interpolation", "steering_low", 1, "paper"),
+        finding(f"steering is more than {MUST:.0f} × faster", "steering", MUST),
+        finding(f"steering is {AIM:.0f} × faster (the aim)", "steering", AIM),
+        Finding(
+            "the call steer(), on rows, is faster than bicubic too",
+            f"{min(call):.1f} to {max(call):.1f} × the speed of bicubic",
+            min(call) > 1,
+            why if min(call) <= 1 else "",
+            by="dsc",
+        ),
     )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from dsc.errors import DscError
+from dsc.errors import DscError, count_problem
 
 CLASSES = ("dashes", "mesh", "narrow", "wide")
 _NARROW, _WIDE, _MESH = 5.0, 9.0, 8.0  # wavelengths in pixels
@@ -28,7 +27,7 @@ def write_suite(
     size: int = 64,
     seed: int = 0,
 ) -> Path:
-    """Write a suite of four classes in the layout of Outex.
+    """Write a suite of four classes in the layout of Outex, and return its folder.
 
     All pictures have the same grey values in another order, so that only their arrangement tells
     the classes apart. No two are the same texture: each has its own phases, places and noise.
@@ -47,30 +46,26 @@ def write_suite(
         Pixels along each side.
     seed
         Of everything random.
-
-    Returns
-    -------
-    The folder.
     """
-    _check(folder, n_train, n_test, angles, size, seed)
-    turned = [("train.txt", 0.0)] * n_train
-    turned += [("test.txt", float(angle)) for angle in angles for _ in range(n_test)]
-    lines: dict[str, list[str]] = {"train.txt": [], "test.txt": [], "defs.txt": []}
+    _check(
+        folder, angles, n_train=(n_train, 1), n_test=(n_test, 1), size=(size, 16), seed=(seed, 0)
+    )
+    turned = [("000/train.txt", 0.0)] * n_train
+    turned += [("000/test.txt", float(angle)) for angle in angles for _ in range(n_test)]
+    classes = [f"{name} {label} 1" for label, name in enumerate(CLASSES)]
+    lines = {"000/classes.txt": classes, "000/train.txt": [], "000/test.txt": [], "defs.txt": []}
     (folder / "images").mkdir(parents=True)
     (folder / "000").mkdir()
     for label, name in enumerate(CLASSES):
-        for number, (split, angle) in enumerate(turned):
+        for number, (part, angle) in enumerate(turned):
             stem = f"{label * len(turned) + number:06d}"
             rng = np.random.default_rng([seed, label, number])
             pixels = draw_picture(name, size, angle, rng)
             Image.fromarray(pixels).save(folder / "images" / f"{stem}.png")
-            lines[split].append(f"{stem}.ras {label}")
+            lines[part].append(f"{stem}.ras {label}")
             lines["defs.txt"].append(f"{stem}.ras drawn 100dpi {angle:02.10g}")
-    classes = [f"{name} {label} 1" for label, name in enumerate(CLASSES)]
-    _write(folder / "000" / "classes.txt", classes)
-    _write(folder / "000" / "train.txt", lines["train.txt"])
-    _write(folder / "000" / "test.txt", lines["test.txt"])
-    _write(folder / "defs.txt", lines["defs.txt"])
+    for file, some in lines.items():
+        (folder / file).write_text("\n".join([str(len(some)), *some]) + "\n")
     return folder
 
 
@@ -115,21 +110,12 @@ def _dashes(u: Grey, v: Grey, size: int, rng: np.random.Generator) -> Grey:
     return texture
 
 
-def _write(path: Path, lines: list[str]) -> None:
-    path.write_text("\n".join([str(len(lines)), *lines]) + "\n")
-
-
-def _check(
-    folder: Path, n_train: int, n_test: int, angles: Sequence[float], size: int, seed: int
-) -> None:
-    problems = []
+def _check(folder: Path, angles: Sequence[float], **counts: tuple[object, int]) -> None:
+    """Refuse all that is wrong at once; `counts` are values and the least of each."""
+    problems = [count_problem(name, found, least) for name, (found, least) in counts.items()]
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         problems.append(f"folder: found {folder}, need a new or empty one")
-    least = {"n_train": (n_train, 1), "n_test": (n_test, 1), "size": (size, 16), "seed": (seed, 0)}
-    for name, (found, need) in least.items():
-        if not isinstance(found, Integral) or found < need:
-            problems.append(f"{name}: found {found}, need a whole number, at least {need}")
     if not len(angles) or not np.isfinite(angles).all():
         problems.append(f"angles: found {angles}, need at least one, in degrees")
-    if problems:
-        raise DscError("; ".join(problems))
+    if any(problems):
+        raise DscError("; ".join(filter(None, problems)))

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from dsc import Dictionary, LearnConfig, SteerableBasis, disk_basis, learn_many
 from dsc.experiments.data import LabelledPicture, paper_or_stand_in
-from dsc.experiments.draw import picture_rows
-from dsc.experiments.result import Drawing, Experiment, Finding, Options, Result
+from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
 from dsc.experiments.synthetic import comma_picture
 from dsc.experiments.turning import cut_turned
 
@@ -20,8 +19,6 @@ N_SHOWN = 8
 HEAD = (0.28, 0.44)  # of the cameraman, as fractions of the picture
 STANDARD = {"standard M=1, K=1": (1, 1), "standard M=2, K=2": (2, 2)}
 OURS = "rotational M=1, K=2"
-
-Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,8 @@ def run(options: Options) -> Result:
     label, template, patches = _toy_patches(options.data, size)
     basis = disk_basis(size.diameter)
     squares = basis.to_image(patches, fill=0)
-    standard, starts = _learn(squares, size)
+    starts = _learn(squares, size)
+    standard = {name: starts.pop(name) for name in STANDARD}
     likeness = {name: _likeness(model, template, basis) for name, model in starts.items()}
     best = min(starts, key=lambda name: starts[name].mse)
     energy = float((patches.astype(np.float64) ** 2).mean())
@@ -58,17 +56,14 @@ def run(options: Options) -> Result:
         "relative_error_of_every_start": {n: m.mse / energy for n, m in starts.items()},
     }
     return Result(
-        name="toy",
-        title=EXPERIMENT.title,
         data=label,
-        quick=options.quick,
         header=("dictionary", "error (fraction of energy)", "against ours", "likeness"),
         rows=tuple(
             (name, f"{e:.4f}", f"{e / errors[OURS]:.1f} ×",
              f"{likeness[best]:.4f}" if name == OURS else "")
             for name, e in errors.items()
         ),
-        drawings={"toy": _draw(template, squares[:N_SHOWN], models, basis)},
+        figures={"toy": _figure(template, squares[:N_SHOWN], models, basis)},
         numbers=numbers,
         findings=_findings(errors, likeness, best),
         notes=(
@@ -103,9 +98,7 @@ def _toy_patches(choice: str, size: Size) -> tuple[str, Floats, NDArray[np.float
     return label, template - mean, patches.astype(np.float32)
 
 
-def _learn(
-    squares: NDArray[np.float32], size: Size
-) -> tuple[dict[str, Dictionary], dict[str, Dictionary]]:
+def _learn(squares: NDArray[np.float32], size: Size) -> dict[str, Dictionary]:
     """The standard dictionaries, and the rotational one from every start and update."""
     configs = {
         name: LearnConfig(m, k, basis="pixels", n_iterations=size.n_iterations // 2)
@@ -117,11 +110,7 @@ def _learn(
                 1, 2, n_iterations=size.n_iterations, update=update, seed=seed
             )
     models = learn_many([(squares, config) for config in configs.values()])
-    named = dict(zip(configs, models, strict=True))
-    return (
-        {name: named[name] for name in STANDARD},
-        {name: model for name, model in named.items() if name not in STANDARD},
-    )
+    return dict(zip(configs, models, strict=True))
 
 
 def _likeness(model: Dictionary, template: Floats, basis: SteerableBasis) -> float:
@@ -131,24 +120,24 @@ def _likeness(model: Dictionary, template: Floats, basis: SteerableBasis) -> flo
     return float(np.abs(turned @ model.atoms[0]).max() / np.linalg.norm(template))
 
 
-def _draw(
+def _figure(
     template: Floats,
     squares: NDArray[np.float32],
     models: dict[str, Dictionary],
     basis: SteerableBasis,
-) -> Drawing:
+) -> ImageRows:
     """Like the paper's figure: true atom, patches, and for each dictionary atoms and codings."""
-    rows: dict[str, list[Floats]] = {
-        "true atom": list(basis.to_image(template)),
-        "patches": list(basis.to_image(squares[:, basis.mask])),
+    rows: dict[str, Floats] = {
+        "true atom": basis.to_image(template),
+        "patches": basis.to_image(squares[:, basis.mask]),
     }
     for name, model in models.items():
         codes = model.encode(squares).codes
         assert codes is not None
-        rows[f"{name}\natoms"] = list(model.atoms_pixels)
-        rows[f"{name}\ncodings"] = list(model.decode(codes))
+        rows[f"{name}: atoms"] = model.atoms_pixels
+        rows[f"{name}: codings"] = model.decode(codes)
     caption = "the true atom, some patches, and for each dictionary its atoms and its codings"
-    return Drawing(picture_rows(rows, like="patches"), caption)
+    return ImageRows(caption, rows, like="patches")
 
 
 def _findings(

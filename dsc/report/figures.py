@@ -173,7 +173,6 @@ class Rendering:
     svg: bytes
 
 
-Drawn = Rendering  # its name in the texture pages
 
 
 def draw(figure: Figure) -> Rendering:

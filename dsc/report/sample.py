@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.counter import choose
-from dsc.dictionary import Dictionary
+from dsc.dictionary import Dictionary, Run, shades
 from dsc.errors import DscError
 from dsc.patches import StoredPatches, open_patches
 from dsc.pursuit import Codes, encode
-from dsc.update.statistics import measure
+from dsc.update import measure
 
 SAMPLE = 20_000  # patches coded at most
 SPAN = 100  # neighbours that are read together
@@ -29,6 +29,7 @@ EXAMPLES, WORST = 12, 12
 LOOK = 2000  # patches with the largest errors, among which the worst are picked
 
 Floats = NDArray[np.float32]
+Shades = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,34 +56,39 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """A few patches as pictures (patch, y, x), NaN outside the disk."""
+class Comparison:
+    """A few patches (patch, y, x) beside their codings, NaN outside the disk."""
 
     patch: Floats
     coding: Floats
 
-    @property
-    def residual(self) -> Floats:
-        """What the coding misses."""
-        return self.patch - self.coding
+    def shades(self) -> dict[str, Shades]:
+        """Patches, codings and residuals: one span of greys per patch, zero residual mid-grey."""
+        low, high = np.nanmin(self.patch, axis=(1, 2)), np.nanmax(self.patch, axis=(1, 2))
+        half = (high - low) / 2
+        return {
+            "patch": shades(self.patch, low, high),
+            "coding": shades(self.coding, low, high),
+            "residual": shades(self.patch - self.coding, -half, half),
+        }
 
 
-def find_patches(run: Path, options: dict[str, Any], model: Dictionary) -> StoredPatches | str:
+def find_patches(folder: Run, model: Dictionary) -> StoredPatches | str:
     """The patch set that a run learned from, or why it cannot be shown.
 
     Parameters
     ----------
-    run
+    folder
         The run folder; the patch set may have been moved with it, and then is beside it.
-    options
-        Of its run.toml.
     model
         Its dictionary, which knows the fingerprint of the patches.
     """
-    path = options.get("patches")
+    path = folder.options().get("patches")
     if path is None:
         return "The run learned from an array, or from an open patch set: run.toml names none."
-    places = [path] if "://" in path else [path, str(run.absolute().parent / Path(path).name)]
+    places = (
+        [path] if "://" in path else [path, str(folder.path.absolute().parent / Path(path).name)]
+    )
     other = False
     for place in places:
         try:
@@ -100,6 +106,19 @@ def find_patches(run: Path, options: dict[str, Any], model: Dictionary) -> Store
     )
 
 
+def look_at(
+    source: StoredPatches, model: Dictionary
+) -> tuple[dict[str, Any], dict[str, Comparison]]:
+    """Code some patches: their facts, and which to show, a fixed choice and the worst."""
+    sample = code_sample(source, model)
+    lists = {
+        "examples": choose(model.config.seed, "report examples", np.arange(len(sample)), EXAMPLES),
+        "worst": pick_worst(source, sample),
+    }
+    comparisons = {name: _compare(source, model, sample, some) for name, some in lists.items()}
+    return _facts(source, model, sample, lists), comparisons
+
+
 def code_sample(source: StoredPatches, model: Dictionary) -> Sample:
     """Code a bounded number of patches."""
     basis = model.basis
@@ -112,11 +131,6 @@ def code_sample(source: StoredPatches, model: Dictionary) -> Sample:
     return Sample(numbers, codes, _energy(residual, basis) + rest, _energy(coords, basis) + rest)
 
 
-def pick_examples(sample: Sample, seed: int) -> NDArray[np.int64]:
-    """Places in the sample of a fixed random choice, to be shown."""
-    return choose(seed, "report examples", np.arange(len(sample)), EXAMPLES)
-
-
 def pick_worst(source: StoredPatches, sample: Sample) -> NDArray[np.int64]:
     """Places in the sample of the patches with the largest errors, worst first.
 
@@ -125,9 +139,7 @@ def pick_worst(source: StoredPatches, sample: Sample) -> NDArray[np.int64]:
     picked: list[int] = []
     taken: list[tuple[int, int, int]] = []
     for place in np.argsort(-sample.error, kind="stable")[:LOOK]:
-        number = int(sample.number[place])
-        positions = source.positions(number, number + 1)
-        image, y, x = (int(axis[0]) for axis in (positions.image, positions.y, positions.x))
+        image, y, x = _position(source, int(sample.number[place]))
         if not any(
             image == other and max(abs(y - v), abs(x - u)) < source.diameter
             for other, v, u in taken
@@ -139,18 +151,62 @@ def pick_worst(source: StoredPatches, sample: Sample) -> NDArray[np.int64]:
     return np.array(picked, np.int64)
 
 
-def show(
+def _compare(
     source: StoredPatches, model: Dictionary, sample: Sample, places: NDArray[np.int64]
-) -> Shown:
+) -> Comparison:
     """Pictures of some patches of the sample."""
-    numbers = sample.number[places]
-    pixels = np.concatenate([source.pixels(int(p), int(p) + 1) for p in numbers])
+    pixels = np.concatenate([source.pixels(int(p), int(p) + 1) for p in sample.number[places]])
     codes = sample.codes
     some = Codes(
         codes.atom[places], codes.angle[places], codes.coef[places], codes.error[places],
         codes.n_angles,
     )  # fmt: skip
-    return Shown(model.basis.to_image(pixels), model.decode(some))
+    return Comparison(model.basis.to_image(pixels), model.decode(some))
+
+
+def _facts(
+    source: StoredPatches, model: Dictionary, sample: Sample, lists: dict[str, NDArray[np.int64]]
+) -> dict[str, Any]:
+    """What coding a sample adds to the facts of a run; `lists` are places of patches to list."""
+    used = sample.codes.angle[sample.codes.used]
+    n_pixels = model.basis.n_pixels
+    return {
+        "n_patches": len(sample),
+        "is_all": len(sample) == source.n_patches,
+        "mse": float(sample.error.mean() / n_pixels),
+        "median": float(np.median(sample.error) / n_pixels),
+        "left": float(sample.error.sum() / max(sample.energy.sum(), np.finfo(float).tiny)),
+        "angles": np.bincount(used, minlength=model.n_angles).tolist(),
+        "n_used": int(used.size),
+        "n_pictures": len(source.store.attributes.get("picture_names", ())),
+        **{
+            name: [_patch_facts(source, sample, int(i), n_pixels) for i in places]
+            for name, places in lists.items()
+        },
+    }
+
+
+def _patch_facts(
+    source: StoredPatches, sample: Sample, place: int, n_pixels: int
+) -> dict[str, Any]:
+    number, energy = int(sample.number[place]), float(sample.energy[place])
+    image, y, x = _position(source, number)
+    names = source.store.attributes.get("picture_names", ())
+    return {
+        "patch": number,
+        "picture": names[image] if image < len(names) else f"picture {image}",
+        "y": y,
+        "x": x,
+        "error": float(sample.error[place]) / n_pixels,
+        "left": float(sample.error[place]) / energy if energy > 0 else 0.0,
+        "n_atoms": int(sample.codes.used[place].sum()),
+    }
+
+
+def _position(source: StoredPatches, number: int) -> tuple[int, int, int]:
+    """Picture, y and x of a patch."""
+    at = source.positions(number, number + 1)
+    return int(at.image[0]), int(at.y[0]), int(at.x[0])
 
 
 def _numbers(n_patches: int, model: Dictionary) -> NDArray[np.int64]:

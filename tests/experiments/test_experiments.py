@@ -11,17 +11,17 @@ from PIL import Image
 from dsc import DscError
 from dsc.cli.experiment import experiment
 from dsc.cli.options import Program
-from dsc.experiments import EXPERIMENTS, Options, run_experiment, write_result, write_summary
+from dsc.experiments import EXPERIMENTS, Options, run_experiment
 from dsc.experiments.texture_bins import (
     ATOMS,
     CLASSES,
-    COLUMNS,
     DEFAULT,
     HISTOGRAMS,
     all_distances,
     compare,
-    turned_middle,
 )
+from dsc.experiments.texture_trials import COLUMNS, turned_middle
+from dsc.report import write_result, write_summary
 from dsc.texture.histograms import histograms
 from dsc.texture.neighbours import chi_square
 
@@ -82,12 +82,12 @@ def test_experiment__writes_all_its_files(name, results, written):
     for cell in result.rows[0]:
         assert cell in table
         assert cell in page
-    assert page.count("<img") == len(result.drawings)
+    assert page.count("<img") == len(result.figures)
     assert "://" not in page
-    for drawing in result.drawings:
-        with Image.open(out / f"{drawing}.png") as picture:
+    for figure in result.figures:
+        with Image.open(out / f"{figure}.png") as picture:
             assert min(picture.size) > 50
-        assert (out / f"{drawing}.svg").read_text(encoding="utf-8").startswith("<?xml")
+        assert (out / f"{figure}.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
 @pytest.mark.parametrize("name", ["cameraman", "net", "iterations", "angles", "toy"])

@@ -1,4 +1,4 @@
-"""A small finished run, and a browser to look at its report."""
+"""A small finished run, a page of every kind, and a browser to look at them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from skimage import data
 
 import dsc
 from dsc.files import from_toml, to_toml
-from dsc.report.write import write_report
+from dsc.experiments import AtomGrid, Finding, ImageRows, Lines, Result
+from dsc.experiments.coding import code_some
+from dsc.experiments.demo import KINDS, Demo
+from dsc.report import write_demo, write_report, write_result, write_summary
 
 HINT = (
     "the pages are tested in a real browser: apt-get install chromium, and pip install playwright "
@@ -48,6 +51,54 @@ def report(small_run):
     write_report(small_run[0])
     folder = small_run[0] / "report"
     return folder / "index.html", json.loads((folder / "report.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def result():
+    """A result of an experiment with a figure of every kind."""
+    rng = np.random.default_rng(0)
+    images = dsc.disk_basis(9).to_image(rng.normal(size=(6, dsc.disk_basis(9).n_coords)))
+    lines = {(f"K = {k}", kind): [k, 2 * k, 30 * k] for k in (1, 2) for kind in ("ours", "theirs")}
+    return Result(
+        data="some <b>data</b>",
+        header=("a method", *(f"a number of {n} words" for n in range(9))),
+        rows=tuple((f"method {i}", *(f"{i}.{n}" for n in range(9))) for i in range(3)),
+        figures={
+            "lines": Lines("lines", lines, [1, 10, 30], "x", "y", bound=("bound", 0.5)),
+            "plain": Lines("plain", {"a": [1, 2], "b": [0, 3]}, [1, 2], "x", "y", is_log=False),
+            "rows": ImageRows("rows", {"atom": images[:1], "patches": images}, like="patches"),
+            "scaled": ImageRows(
+                "rows", {"it": images}, "it", [f"l\n{i}" for i in "abcdef"], (0, 1)
+            ),
+            "atoms": AtomGrid("atoms & <frames>", images, groups=[[0, 3], [1, 2]]),
+        },
+        numbers={"n": 1.5},
+        findings=(Finding("a < b", "1 < 2", True), Finding("c", "no", False, "d|e", by="dsc")),
+        notes=("a note",),
+        name="some",
+        title="Some experiment",
+    )
+
+
+@pytest.fixture(scope="session")
+def pages(small_run, report, result, tmp_path_factory):
+    """The page of every kind by name."""
+    folder = tmp_path_factory.mktemp("pages")
+    models = {
+        kind: dsc.learn(str(small_run[1]), 5, 2, n_iterations=10, basis=b, run=folder / kind)
+        for kind, b in KINDS.items()
+    }
+    patches = dsc.open_patches(small_run[1])
+    mse = {kind: model.mse for kind, model in models.items()}
+    write_demo(Demo(folder, patches.n_patches, models, mse, code_some(models, patches), 1.0))
+    write_result(result, folder / "experiments")
+    write_summary([result], folder / "experiments")
+    return {
+        "learn": report[0],
+        "demo": folder / "index.html",
+        "experiment": folder / "experiments" / "some" / "index.html",
+        "experiments": folder / "experiments" / "index.html",
+    }
 
 
 @pytest.fixture

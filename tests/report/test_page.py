@@ -1,4 +1,4 @@
-"""The page in headless Chromium."""
+"""The pages in headless Chromium: first what holds for all, then the report of a run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dsc.report.numbers import look_up
+from dsc.report.render import look_up
 
 WIDTHS = {"desktop": 1280, "phone": 400}
+KINDS = ("learn", "demo", "experiment", "experiments")
 
 
 @contextmanager
@@ -34,32 +35,41 @@ def opened(browser, page, width=1280, scheme="light"):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
-def test_page__opens_quietly_from_disk_and_fits(browser, report, width, scheme):
-    with opened(browser, report[0], width, scheme) as (tab, requests, messages):
+@pytest.mark.parametrize("kind", KINDS)
+def test_page__opens_quietly_from_disk_and_fits(browser, pages, kind, width, scheme):
+    with opened(browser, pages[kind], width, scheme) as (tab, requests, messages):
         assert messages == []
         outside = [url for url in requests if not url.startswith(("file://", "data:"))]
         assert outside == []
-        assert [url for url in requests if url.startswith("file://")] == [report[0].as_uri()]
+        assert [url for url in requests if url.startswith("file://")] == [pages[kind].as_uri()]
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
         wide = tab.evaluate(
-            "w => [...document.body.querySelectorAll('*')]"
+            "w => [...document.body.querySelectorAll('*')].filter(e => !e.closest('.scroll > *'))"
             ".filter(e => e.getBoundingClientRect().right > w + 1).map(e => e.outerHTML)",
             width,
         )
         assert wide == []
+        paper = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(23, 25, 28)"}[scheme]
 
 
-def test_page__all_images_are_loaded_and_described(browser, report):
-    with opened(browser, report[0]) as (tab, _, _):
+@pytest.mark.parametrize("kind", KINDS)
+def test_page__all_images_are_loaded_described_and_none_is_inverted(browser, pages, kind):
+    with opened(browser, pages[kind], scheme="dark") as (tab, _, _):
         images = tab.evaluate(
-            "[...document.images].map(i => [i.complete, i.naturalWidth, i.alt, i.clientWidth])"
+            "[...document.images].map(i => [i.complete, i.naturalWidth, i.alt, i.clientWidth,"
+            "!getComputedStyle(i).filter.includes('invert')])"
         )
+    assert bool(images) == (kind != "experiments")
+    assert all(all(image) for image in images)
+
+
+def test_page__has_every_plot_atom_and_patch(browser, report):
     facts = report[1]
     n_triples = len(facts["sample"]["examples"]) + len(facts["sample"]["worst"])
-    assert len(images) == 4 + facts["atoms"]["n_atoms"] + 3 * n_triples
-    assert all(
-        complete and natural > 0 and alt and shown for complete, natural, alt, shown in images
-    )
+    with opened(browser, report[0]) as (tab, _, _):
+        n_images = tab.evaluate("document.images.length")
+    assert n_images == 4 + facts["atoms"]["n_atoms"] + 3 * n_triples
 
 
 def test_page__works_without_javascript(browser, report):
@@ -114,10 +124,13 @@ def test_page__shows_no_number_that_is_not_in_the_json(browser, report):
     assert re.findall(r"\d+", rest.replace("SHA-256", "")) == []
 
 
-def test_page__plots_are_readable_in_light_and_dark(browser, report):
+@pytest.mark.parametrize("kind", ["learn", "demo", "experiment"])
+def test_page__plots_are_readable_in_light_and_dark(browser, pages, kind):
     for scheme in ("light", "dark"):
-        with opened(browser, report[0], scheme=scheme) as (tab, _, _):
-            for plot in tab.locator("figure.plot img:not([alt*=polar])").all():
+        with opened(browser, pages[kind], scheme=scheme) as (tab, _, _):
+            plots = tab.locator("figure.plot:not(.natural) img:not([alt*=polar])").all()
+            assert plots
+            for plot in plots:
                 picture = Image.open(io.BytesIO(plot.screenshot())).convert("L")
                 label = np.asarray(picture, np.float64)[:, : picture.width // 20]  # of the y axis
                 paper = np.median(label)

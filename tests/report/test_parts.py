@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dsc.report import disks, sample
+from dsc.dictionary import atom_shades, shades
 from dsc.report import figures as plots
-from dsc.report.numbers import Numbers
-from dsc.report.timing import time_facts
+from dsc.report import sample
+from dsc.report.learn import time_facts
 
 
 def event(time, iteration, seconds, finished=False):
@@ -71,16 +71,16 @@ def test_sample__is_smaller_where_a_patch_is_more_work():
 
 def test_shades__span_the_patch_and_are_clear_outside_the_disk():
     image = np.array([[[np.nan, -1.0], [0.0, 3.0]]], np.float32)
-    shades = disks.shades(image, np.array([-1.0]), np.array([3.0]))
-    assert shades[0, ..., 0].tolist() == [[0, 0], [64, 255]]
-    assert shades[0, ..., 1].tolist() == [[0, 255], [255, 255]]
+    disks = shades(image, np.array([-1.0]), np.array([3.0]))
+    assert disks[0, ..., 0].tolist() == [[0, 0], [64, 255]]
+    assert disks[0, ..., 1].tolist() == [[0, 255], [255, 255]]
 
 
 def test_shades__of_a_flat_patch_are_no_error():
     flat = np.full((2, 3, 3), 0.5, np.float32)
-    triple = disks.triple_shades(sample.Shown(flat, flat))
-    assert (triple[2][..., 1] == 255).all()
-    assert (disks.atom_shades(0 * flat)[..., 1] == 255).all()
+    triple = sample.Comparison(flat, flat).shades()
+    assert (triple["residual"][..., 1] == 255).all()
+    assert (atom_shades(0 * flat)[..., 1] == 255).all()
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,3 @@ def test_plots__draw_corner_cases_without_warnings(figure):
     drawn = plots.draw(figure)
     assert drawn.png.startswith(b"\x89PNG")
     assert b"<svg" in drawn.svg
-
-
-def test_numbers__escape_what_they_show():
-    text = Numbers({"run": {"name": 'a<b>"c"'}})("run.name")
-    assert "<b>" not in text
-    assert 'data-value="&quot;a&lt;b&gt;\\&quot;c\\&quot;&quot;"' in text

@@ -11,10 +11,11 @@ from click.testing import CliRunner
 
 import dsc
 from dsc.cli.report import report as command
-from dsc.dictionary.run import load_dictionary
+from dsc.dictionary import RunFolder, load_dictionary
 from dsc.errors import DscError
+from dsc.report import write_report
+from dsc.report.learn import PLOTS
 from dsc.report.sample import find_patches
-from dsc.report.write import PLOTS, write_report
 
 
 def names_in(folder):
@@ -98,8 +99,8 @@ def test_find_patches__does_not_take_another_patch_set(copied_run):
     run, patches = copied_run
     shutil.rmtree(patches)
     dsc.extract_patches(np.eye(40), patches, dsc.PatchConfig(diameter=9))
-    found = find_patches(run, {"patches": "patches.zarr"}, load_dictionary(str(run)))
-    assert found == "The patch set at patches.zarr is not the one that the run learned from."
+    found = find_patches(RunFolder(run), load_dictionary(str(run)))
+    assert found == "The patch set at old/patches.zarr is not the one that the run learned from."
 
 
 def test_report__of_a_run_of_arrays(tmp_path):
@@ -132,11 +133,19 @@ def test_report__again_replaces_its_own_with_the_same_bytes(copied_run):
     assert {path.name: path.read_bytes() for path in (run / "report").iterdir()} == before
 
 
+def test_report__escapes_names(copied_run):
+    run = copied_run[0].rename(copied_run[0].with_name('<b>&"run"'))
+    write_report(run)
+    text = (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert "<b>" not in text
+    assert "<title>Run &lt;b&gt;&amp;&#34;run&#34;</title>" in text
+
+
 @pytest.mark.parametrize("name", ["page.html", "page.json", "page-atoms.png"])
 def test_report__overwrites_nothing_that_is_not_its_own(copied_run, tmp_path, name):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / name).write_text('{"kind": "letter"}')
-    with pytest.raises(DscError, match="is no report of dsc; it is not overwritten"):
+    with pytest.raises(DscError, match="is no part of a dsc report; it is not overwritten"):
         write_report(copied_run[0], tmp_path / "out" / "page.html")
     assert names_in(tmp_path / "out") == {name}
 

@@ -1,0 +1,223 @@
+"""The bases pictured, and measured against each other and against interpolation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc import SteerableBasis, annular_basis, disk_basis
+from dsc.experiments.data import label_of, natural_pictures
+from dsc.experiments.result import (
+    AtomGrid,
+    Experiment,
+    FigureValue,
+    Finding,
+    Lines,
+    Options,
+    Result,
+)
+from dsc.experiments.turning import TurnedDisks, interpolate, turned_disks
+
+DIAMETERS = (7, 9, 11, 15, 21, 31, 41, 51)
+QUICK_DIAMETERS = (7, 11)
+PAPER_DIAMETER, PAPER_COUNTS = 11, (97, 95)  # pixels, elements
+ZEROS = "bicubic, zeros outside"
+BASES = {"annular": annular_basis, "disk": disk_basis}
+INTERPOLATIONS = {
+    "bicubic": ("bicubic", False),
+    ZEROS: ("bicubic", True),
+    "nearest": ("nearest", False),
+}
+PICTURED_CUTOFFS = (1, 5, 8)  # T of the three rings in the paper's figure
+FINE = 96  # pixels across a finely drawn element
+
+
+COLUMNS = {  # key of a row and format of its values
+    "N": ("diameter", "d"),
+    "method": ("method", ""),
+    "pixels": ("n_pixels", "d"),
+    "n": ("n_coords", "d"),
+    "rank": ("rank", "d"),
+    "frame bound A": ("lower_bound", ".3g"),
+    "frame bound B": ("upper_bound", ".3g"),
+    "projection loss": ("projection_loss", ".4f"),
+    "rotation error, mean removed": ("error_mean_removed", ".4f"),
+    "mean kept": ("error_mean_kept", ".5f"),
+}
+Row = dict[str, Any]  # one way to rotate, at one diameter; errors are fractions of the energy
+
+
+def run(options: Options) -> Result:
+    """Measure both bases and both interpolations at every diameter."""
+    diameters = QUICK_DIAMETERS if options.quick else DIAMETERS
+    pictures = natural_pictures(options.data)[: 2 if options.quick else None]
+    rows: list[Row] = []
+    for diameter in diameters:
+        disks = turned_disks(pictures, diameter, 100 if options.quick else 200, n_turns=25)
+        rows += [_measure_basis(make(diameter), disks) for make in BASES.values()]
+        rows += [_measure_interpolation(method, diameter, disks) for method in INTERPOLATIONS]
+    return Result(
+        data=label_of(pictures),
+        header=tuple(COLUMNS),
+        rows=tuple(
+            tuple(
+                "" if row[key] is None else format(row[key], form) for key, form in COLUMNS.values()
+            )
+            for row in rows
+        ),
+        figures=_figures(rows),
+        numbers={"rows": rows},
+        findings=_findings(rows),
+        notes=(
+            f"The paper's figure has S = 3 and T = {PICTURED_CUTOFFS}: that is ⌊π × mid-ring "
+            f"radius⌋ on the first rings of N = 11, a rule that gives {_mid_ring_count()} elements "
+            "there; T = ⌊πs⌋ gives the 95 of its text, and is what annular_basis builds.",
+            "The truth is a 5th-order spline of the whole picture, turned before the disk is cut "
+            "out. Interpolations see the disk alone; at the rim our matrices scale the weights "
+            "that are left to sum to one, which helps them.",
+            "Frame bounds are over the span. Rank below n means that (Φ*Φ)⁻¹ does not exist, and "
+            "the pseudo-inverse takes its place.",
+        ),
+    )
+
+
+def _measure_basis(basis: SteerableBasis, kept: TurnedDisks) -> Row:
+    removed = kept.without_mean()
+
+    def error(disks: TurnedDisks) -> float:
+        coords = basis.steer(basis.project(disks.before), disks.theta)
+        return disks.error(basis.reconstruct(coords))
+
+    rest = basis.project_with_rest(removed.before)[1]
+    return {
+        "diameter": basis.diameter,
+        "method": basis.name,
+        "error_mean_removed": error(removed),
+        "error_mean_kept": error(kept),
+        "n_pixels": basis.n_pixels,
+        "n_coords": basis.n_coords,
+        "rank": basis.rank,
+        "lower_bound": basis.frame_bounds[0],
+        "upper_bound": basis.frame_bounds[1],
+        "projection_loss": float(rest.sum(dtype=np.float64) / (removed.before**2).sum()),
+    }
+
+
+def _measure_interpolation(method: str, diameter: int, kept: TurnedDisks) -> Row:
+    removed, n = kept.without_mean(), len(kept.theta)
+    both = removed.joined(kept)  # one matrix an angle for both
+    turned = interpolate(both, diameter, *INTERPOLATIONS[method])
+    return {
+        **dict.fromkeys(key for key, _ in COLUMNS.values()),
+        "diameter": diameter,
+        "method": method,
+        "error_mean_removed": removed.error(turned[:n]),
+        "error_mean_kept": kept.error(turned[n:]),
+        "n_pixels": kept.before.shape[1],
+    }
+
+
+def _mid_ring_count() -> int:
+    """Elements at N = 11 with cut-offs ⌊π × mid-ring radius⌋, what the paper's figure follows."""
+    n_rings = PAPER_DIAMETER // 2
+    width = PAPER_DIAMETER / 2 / n_rings
+    return sum(2 * int(np.pi * width * (s + 0.5)) + 1 for s in range(n_rings))
+
+
+def _figures(rows: list[Row]) -> dict[str, FigureValue]:
+    figures: dict[str, FigureValue] = {}
+    for name, make in reversed(BASES.items()):
+        basis = make(PAPER_DIAMETER)
+        elements = basis.to_image(np.eye(basis.n_coords))
+        caption = f"the {basis.n_coords} elements of the {name} basis at N = 11"
+        figures[name] = AtomGrid(caption, elements, columns=13)
+    figures["rings"] = AtomGrid(
+        f"the paper's figure: S = 3, T = {PICTURED_CUTOFFS} (another rule than the one that gives "
+        "95 elements)",
+        ring_images(PICTURED_CUTOFFS),
+        columns=max(PICTURED_CUTOFFS) + 1,
+    )
+    figures["errors"] = Lines(
+        "rotation error (mean removed, fraction of the energy) against the diameter",
+        {
+            method: [row["error_mean_removed"] for row in rows if row["method"] == method]
+            for method in (*BASES, *INTERPOLATIONS)
+        },
+        list(dict.fromkeys(row["diameter"] for row in rows)),
+        x_name="diameter N (pixels)",
+        y_name="rotation error",
+    )
+    return figures
+
+
+def ring_images(cutoffs: tuple[int, ...]) -> NDArray[np.float64]:
+    """Circular harmonics on rings (element, y, x): one row a ring, the cosine above the sine."""
+    axis = (np.arange(FINE) - (FINE - 1) / 2) / (FINE / 2)
+    x, y = np.meshgrid(axis, -axis)
+    radius, angle = np.hypot(x, y), np.arctan2(y, x)
+    n_rings, n_columns = len(cutoffs), max(cutoffs) + 1
+    elements = np.full((n_rings, 2, n_columns, FINE, FINE), np.nan)
+    for s, cutoff in enumerate(cutoffs):
+        ring = (radius > s / n_rings) & (radius <= (s + 1) / n_rings)
+        for t in range(cutoff + 1):
+            waves = (np.cos(t * angle), np.sin(t * angle))[: 1 + (t > 0)]
+            for row, wave in enumerate(waves):
+                elements[s, row, t] = np.where(radius > 1, np.nan, ring * wave)
+    return elements.reshape(-1, FINE, FINE)
+
+
+def _findings(rows: list[Row]) -> tuple[Finding, ...]:
+    error = {(row["diameter"], row["method"]): row["error_mean_removed"] for row in rows}
+    diameters = list(dict.fromkeys(row["diameter"] for row in rows))
+    annular = next(r for r in rows if (r["diameter"], r["method"]) == (PAPER_DIAMETER, "annular"))
+    counts = (annular["n_pixels"], annular["n_coords"])
+    n_better = sum(error[n, "disk"] < error[n, "annular"] for n in diameters)
+
+    def against_bicubic(method: str, which: str) -> Finding:
+        better = [n for n in diameters if error[n, method] < error[n, "disk"]]
+        worst = max(error[n, "disk"] / error[n, method] for n in diameters)
+        why = (
+            f"Bicubic is better at N = {', '.join(map(str, better))} (disk up to {worst:.2f} × its "
+            "error), since it has no cut-off: much of steering's error is the projection loss."
+        )
+        return Finding(
+            f"steering (disk) rotates better than bicubic interpolation {which}",
+            f"at N = 11 {error[11, 'disk']:.4f} against {error[11, method]:.4f}",
+            not better,
+            why if better else "",
+            by="dsc",
+        )
+
+    return (
+        Finding(
+            f"(pixels, elements) at N = 11 are {PAPER_COUNTS}",
+            f"{counts}, of rank {annular['rank']}",
+            counts == PAPER_COUNTS,
+            "The annular basis taken literally is rank-deficient: its second ring has 8 pixels "
+            "and 13 harmonics.",
+        ),
+        Finding(
+            "the disk basis rotates better than the annular one",
+            f"at N = 11 {error[11, 'disk']:.4f} against {error[11, 'annular']:.4f}; better at "
+            f"{n_better} of {len(diameters)} diameters",
+            n_better == len(diameters),
+            by="dsc",
+        ),
+        against_bicubic(ZEROS, "with zeros outside the disk"),
+        against_bicubic("bicubic", "that makes the best of the rim"),
+    )
+
+
+EXPERIMENT = Experiment(
+    name="basis",
+    title="The steerable bases",
+    paper="annular harmonics, pictured for S = 3, T = (1, 5, 8); 95 elements for 97 pixels at "
+    "N = 11",
+    ours="(97, 95) at N = 11, but of rank 86; the disk basis (n = 78) rotates with 0.03 of the "
+    "energy wrong, annular 0.14, bicubic 0.01: bicubic is the more accurate at every N",
+    needs="none (six CC0 pictures of scikit-image; --data paper or synthetic for others)",
+    duration="about a minute",
+    run=run,
+)

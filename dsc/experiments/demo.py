@@ -1,0 +1,102 @@
+"""The demo: a rotational and a standard dictionary of the same patches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from skimage import data
+
+from dsc import Dictionary, DscError, PatchConfig, extract_patches, learn
+from dsc.experiments.coding import code_some
+from dsc.experiments.result import ImageRows, Lines
+
+PICTURES = ("brick", "camera", "coins", "grass", "gravel")  # CC0, inside scikit-image
+PATCHES = PatchConfig(diameter=11, min_std=0.1, per_image=4000, unit=True)
+N_ATOMS, SPARSITY, N_ITERATIONS = 20, 2, 10
+KINDS = {"rotational": "disk", "standard": "pixels"}
+
+
+@dataclass(frozen=True, eq=False)
+class Demo:
+    """What the demo made.
+
+    Attributes
+    ----------
+    folder
+        Where its pictures, patches, runs and codes are.
+    n_patches
+        Patches that were learned from.
+    models, mse
+        The dictionaries and their errors per pixel, by kind.
+    codings
+        Some patches as both dictionaries code them.
+    seconds
+        How long it took.
+    """
+
+    folder: Path
+    n_patches: int
+    models: dict[str, Dictionary]
+    mse: dict[str, float]
+    codings: ImageRows
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "n_patches": self.n_patches,
+            "mse": self.mse,
+            "ratio": self.mse["rotational"] / self.mse["standard"],
+            "seconds": self.seconds,
+            "out": str(self.folder),
+            "diameter": PATCHES.diameter,
+            "pictures": list(PICTURES),
+            "n_atoms": N_ATOMS,
+            "sparsity": SPARSITY,
+            "n_iterations": N_ITERATIONS,
+        }
+
+    @property
+    def history(self) -> Lines:
+        """The errors over the iterations."""
+        return Lines(
+            "mean squared error per pixel",
+            {kind: model.history.tolist() for kind, model in self.models.items()},
+            range(N_ITERATIONS + 1),
+            x_name="iteration",
+            y_name="error per pixel",
+        )
+
+
+def run_demo(folder: Path, say: Callable[[str], None]) -> Demo:
+    """Extract patches, learn both dictionaries and code, all in a new folder.
+
+    Parameters
+    ----------
+    folder
+        What to make; refused if it exists.
+    say
+        Called with a line about every step.
+    """
+    if folder.exists():
+        raise DscError(f"{folder}: exists already: choose another --out, or remove it")
+    begin = time.perf_counter()
+    (folder / "pictures").mkdir(parents=True)
+    for name in PICTURES:
+        Image.fromarray(getattr(data, name)()).save(folder / "pictures" / f"{name}.png")
+    say(f"cutting patches out of {len(PICTURES)} pictures of scikit-image")
+    patches = extract_patches([str(folder / "pictures")], str(folder / "patches.zarr"), PATCHES)
+    models, mse = {}, {}
+    for kind, basis in KINDS.items():
+        say(f"learning a {kind} dictionary: {N_ATOMS} atoms, {SPARSITY} per patch")
+        options: dict[str, Any] = {"n_iterations": N_ITERATIONS, "basis": basis}
+        models[kind] = learn(patches, N_ATOMS, SPARSITY, run=folder / kind, **options)
+        mse[kind] = models[kind].encode(patches, out=str(folder / f"{kind}-codes.zarr")).mse
+    codings = code_some(models, patches)
+    seconds = time.perf_counter() - begin
+    return Demo(folder, patches.n_patches, models, mse, codings, seconds)

@@ -1,0 +1,165 @@
+"""Trials of `texture-bins`: what is counted in training pictures that a model has not learned from.
+
+The dictionaries are learned from half of the training pictures; the other half is labelled as it
+is, turned by a spline, and turned with a part of the patches, as strides of 2 and 4 leave.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from dsc.engine import Engine, open_engine
+from dsc.experiments.data import SPLINE_ORDER, TEXTURES, check_paper
+from dsc.experiments.textures import write_suite
+from dsc.images import Picture, open_pictures
+from dsc.texture import (
+    Dataset,
+    TextureConfig,
+    count_labels,
+    fit_texture,
+    joined_counts,
+    label_indices,
+    read_inputs,
+)
+
+SUITE = TEXTURES.file.split("/")[0]
+ANGLES = (20.0, 50.0, 80.0)  # degrees
+STRIDES = (2, 4)  # of stride² patches one is kept
+UPRIGHT, TURNED = "upright", "turned"
+PARTS = {TURNED: 1} | {f"turned, 1 of {n**2} patches": n**2 for n in STRIDES}
+COLUMNS = (UPRIGHT, *PARTS)
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the experiment is."""
+
+    config: TextureConfig
+    n_classes: int | None
+    n_seeds: int
+    neighbours: tuple[int, ...]
+
+
+FULL = Size(TextureConfig(patches_per_image=2000), None, 2, (2, 5))
+SMALL = TextureConfig(n_atoms=4, diameter=7, patches_per_image=200, stride=3, n_iterations=3)
+QUICK = Size(SMALL, 4, 1, (1, 3))
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Pictures that were learned from, and the others.
+
+    Attributes
+    ----------
+    known_label, known_count
+        (image,) and (image, label, atom): classes and counts of the pictures learned from.
+    places, truth
+        (image,) of the other pictures: their places among all, and their classes.
+    upright, turned
+        (image, label, atom): their counts as they are, and at every angle.
+    """
+
+    known_label: Integers
+    known_count: Integers
+    places: Integers
+    truth: Integers
+    upright: Integers
+    turned: tuple[Integers, ...]
+
+    def comparisons(self) -> Iterator[tuple[str, Integers, Integers]]:
+        """The column, the counts of pictures, and those of their neighbours."""
+        rng = np.random.default_rng(1)
+        yield UPRIGHT, self.upright, self.known_count
+        for counts in self.turned:
+            for column, part in PARTS.items():
+                yield column, _thin(counts, part, rng), _thin(self.known_count, part, rng)
+
+
+def run_trials(data: Dataset, size: Size) -> Iterator[Trial]:
+    """Learn from each half for every seed."""
+    with open_engine() as engine:
+        for seed in range(size.n_seeds):
+            for half in (0, 1):
+                yield _trial(data, half, replace(size.config, seed=seed), engine)
+
+
+def _trial(data: Dataset, half: int, config: TextureConfig, engine: Engine) -> Trial:
+    places = np.arange(len(data))
+    learned, unseen = places[places % 2 == half], places[places % 2 != half]
+    model = fit_texture(_some(data, learned), config, scheduler=engine)
+    held = _some(data, unseen)
+
+    def counted(pictures: Sequence[Picture]) -> Integers:
+        features = count_labels(pictures, model.labeller, engine)
+        return joined_counts(features, [p.name for p in pictures], len(model.atoms))
+
+    greys = [picture.whole() for picture in held.pictures]
+    turned = (open_pictures([turned_middle(grey, angle) for grey in greys]) for angle in ANGLES)
+    return Trial(
+        model.image_label,
+        model.image_count,
+        unseen,
+        np.array([model.label_names.index(str(label)) for label in held.labels]),
+        counted(held.pictures),
+        tuple(counted(pictures) for pictures in turned),
+    )
+
+
+def _some(data: Dataset, places: Integers) -> Dataset:
+    return Dataset(
+        tuple(data.pictures[i] for i in places),
+        tuple(data.labels[i] for i in places),
+        tuple(data.angles[i] for i in places),
+    )
+
+
+def turned_middle(grey: NDArray[np.floating], angle: float) -> NDArray[np.float32]:
+    """The largest square that stays inside a picture at any angle, turned about its middle."""
+    side = int(min(grey.shape) / np.sqrt(2))
+    step = np.arange(side) - (side - 1) / 2
+    y, x = np.meshgrid(step, step, indexing="ij")
+    cos, sin = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
+    middle = [(n - 1) / 2 for n in grey.shape]
+    places = [middle[0] + y * cos + x * sin, middle[1] - y * sin + x * cos]
+    turned = ndimage.map_coordinates(
+        grey.astype(np.float64), places, order=SPLINE_ORDER, mode="mirror"
+    )
+    return np.asarray(turned, np.float32)
+
+
+def _thin(counts: Integers, part: int, rng: np.random.Generator) -> Integers:
+    """What is counted in a random part of the patches; at least one."""
+    if part == 1:
+        return counts
+    thin = rng.binomial(counts, 1 / part)
+    thin[thin.sum(axis=(1, 2)) == 0, 0, 0] = 1
+    return thin
+
+
+@contextmanager
+def open_textures(choice: str, n_classes: int | None) -> Iterator[tuple[str, Dataset]]:
+    """The training pictures of the suite, or drawn ones in their place."""
+    if choice == "paper":
+        check_paper(["textures"])
+    folder = Path(os.environ.get("DSC_DATA", "."))
+    if choice in ("auto", "paper") and (folder / TEXTURES.file).is_file():
+        data = read_inputs(folder / SUITE)
+        names = sorted({str(label) for label in data.labels})[:n_classes]
+        keep = np.flatnonzero([label in names for label in data.labels])
+        yield f"{SUITE}, {len(keep)} training pictures of {len(names)} classes", _some(data, keep)
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        suite = write_suite(Path(scratch) / "suite", n_train=12, n_test=1, angles=(0,), size=48)
+        data = read_inputs(suite)
+        yield f"synthetic, {len(data)} training pictures of 4 classes", data
