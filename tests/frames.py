@@ -1,4 +1,4 @@
-"""How long the way from a command to the kernel is: own frames on the stack when a kernel is called.
+"""The way from a command to the kernel: own frames on the stack when a kernel is called.
 
 `python tests/frames.py` prints the longest way of each command, one function a line.
 """

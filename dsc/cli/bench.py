@@ -6,6 +6,7 @@ import click
 
 from dsc.bench import run_bench
 from dsc.cli.options import json_option, print_json, say
+from dsc.errors import DscError
 
 
 @click.command()
@@ -15,5 +16,7 @@ from dsc.cli.options import json_option, print_json, say
 @json_option
 def bench(quick: bool, system: bool, scale: bool, as_json: bool) -> None:
     """Time rotational coding and learning against other implementations."""
-    summary, text = run_bench(quick=quick, system=system, scale=scale)
+    if quick and scale:
+        raise DscError("quick and scale: found both; memory at scale has no quick version")
+    summary, text = run_bench("scale" if scale else "system" if system else "coding", quick)
     print_json(summary) if as_json else say(text)

@@ -265,7 +265,7 @@ def code_part(part: Part | MemoryPart, step: Step) -> AnyStatistics:
     Within a leaf, blocks are added one after the other to the statistics of the first.
     """
     coder = step.coder
-    tree = MergeTree[Any]()
+    tree = MergeTree[AnyStatistics]()
     for start in range(part.start, part.stop, part.leaf_size):
         stop = min(start + part.leaf_size, part.stop)
         statistics: Any = None

@@ -13,12 +13,11 @@ from dsc.experiments.result import (
     Options,
     Result,
 )
-
 from dsc.experiments.textures import CLASSES, draw_texture, write_suite
 
 __all__ = [
-    "CLASSES",
     "CHOICES",
+    "CLASSES",
     "EXPERIMENTS",
     "AtomGrid",
     "Demo",

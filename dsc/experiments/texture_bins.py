@@ -29,13 +29,13 @@ from dsc.experiments.texture_trials import (
     open_textures,
     run_trials,
 )
-from dsc.texture.neighbours import chi_square
+from dsc.texture import ATOM_WEIGHT, chi_square
 
 REPEATS = 30  # draws of a few neighbours
 
 WEIGHTS = {  # (a, c): a n / (n + c b), of n patches a training picture and b atoms of all classes
     "0: classes": (0, 0),
-    "1/4": (1 / 4, 0),
+    "1/4": (ATOM_WEIGHT, 0),
     "1/2": (1 / 2, 0),
     "1": (1, 0),
     "2": (2, 0),

@@ -97,7 +97,7 @@ def run_trials(data: Dataset, size: Size) -> Iterator[Trial]:
 def _trial(data: Dataset, half: int, config: TextureConfig, engine: Engine) -> Trial:
     places = np.arange(len(data))
     learned, unseen = places[places % 2 == half], places[places % 2 != half]
-    model = fit_texture(_some(data, learned), config, scheduler=engine)
+    model = fit_texture(_some(data, learned), config, engine)
     held = _some(data, unseen)
 
     def counted(pictures: Sequence[Picture]) -> Integers:
@@ -110,7 +110,7 @@ def _trial(data: Dataset, half: int, config: TextureConfig, engine: Engine) -> T
         model.image_label,
         model.image_count,
         unseen,
-        np.array([model.label_names.index(str(label)) for label in held.labels]),
+        label_indices(held, model.label_names),
         counted(held.pictures),
         tuple(counted(pictures) for pictures in turned),
     )

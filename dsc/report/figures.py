@@ -173,8 +173,6 @@ class Rendering:
     svg: bytes
 
 
-
-
 def draw(figure: Figure) -> Rendering:
     """Render a figure: the same bytes for the same figure."""
     png, svg = io.BytesIO(), io.BytesIO()

@@ -18,8 +18,7 @@ from dsc.counter import choose
 from dsc.dictionary import Dictionary, Run, shades
 from dsc.errors import DscError
 from dsc.patches import StoredPatches, open_patches
-from dsc.pursuit import Codes, encode
-from dsc.update import measure
+from dsc.pursuit import Codes
 
 SAMPLE = 20_000  # patches coded at most
 SPAN = 100  # neighbours that are read together
@@ -126,8 +125,8 @@ def code_sample(source: StoredPatches, model: Dictionary) -> Sample:
     pieces = [source.read_with_rest(basis, first, last) for first, last in _spans(numbers)]
     coords = np.concatenate([piece[0] for piece in pieces])
     rest = np.concatenate([piece[1] for piece in pieces])
-    codes = encode(coords, model.atoms, basis, model.config.sparsity, model.n_angles)
-    _, residual = measure(coords, codes, model.atoms, basis)
+    codes = model.coder.encode(coords)
+    residual, _ = model.coder.measure(coords, codes)
     return Sample(numbers, codes, _energy(residual, basis) + rest, _energy(coords, basis) + rest)
 
 

@@ -111,4 +111,4 @@ def test_cluster_job__cancelled_under_slurm_leaves_a_run_to_resume(
 
     with pytest.raises(KeyboardInterrupt):
         learn(str(patches), run=run, resume=True, progress=stop, **options)
-    assert events[0]["iteration"] > 1
+    assert events[0].iteration > 1

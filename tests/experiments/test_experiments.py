@@ -9,8 +9,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from dsc import DscError
-from dsc.cli.experiment import experiment
-from dsc.cli.options import Program
+from dsc.cli.main import main
 from dsc.experiments import EXPERIMENTS, Options, run_experiment
 from dsc.experiments.texture_bins import (
     ATOMS,
@@ -56,9 +55,8 @@ def written(results, tmp_path_factory):
 
 @pytest.fixture
 def dsc_command():
-    """dsc_command(*arguments): the command line with `experiment` alone."""
-    program = Program("dsc", commands=[experiment])
-    return lambda *arguments: CliRunner().invoke(program, ["experiment", *map(str, arguments)])
+    """dsc_command(*arguments): `dsc experiment`."""
+    return lambda *arguments: CliRunner().invoke(main, ["experiment", *map(str, arguments)])
 
 
 def numbers_in(value):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dsc
-from dsc.experiments.data import DatasetPicture, coding_patches
+from dsc.experiments.data import LabelledPicture, coding_patches
 from dsc.experiments.sweeps import flat_from
 from dsc.experiments.synthetic import comma_picture
 from dsc.experiments.turning import cut_turned, interpolate, turned_disks
@@ -13,7 +13,7 @@ from dsc.experiments.twins import rotated_groups
 
 @pytest.fixture(scope="module")
 def comma():
-    return DatasetPicture("comma", comma_picture(21))
+    return LabelledPicture("comma", comma_picture(21))
 
 
 def test_cut_turned__a_quarter_turn_is_rot90(comma):

@@ -12,10 +12,10 @@ import pytest
 from skimage import data
 
 import dsc
-from dsc.files import from_toml, to_toml
 from dsc.experiments import AtomGrid, Finding, ImageRows, Lines, Result
 from dsc.experiments.coding import code_some
 from dsc.experiments.demo import KINDS, Demo
+from dsc.files import from_toml, to_toml
 from dsc.report import write_demo, write_report, write_result, write_summary
 
 HINT = (

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import dsc
 from dsc.cli.report import report as command
-from dsc.dictionary import RunFolder, load_dictionary
+from dsc.dictionary import Run, load_dictionary
 from dsc.errors import DscError
 from dsc.report import write_report
 from dsc.report.learn import PLOTS
@@ -99,7 +99,7 @@ def test_find_patches__does_not_take_another_patch_set(copied_run):
     run, patches = copied_run
     shutil.rmtree(patches)
     dsc.extract_patches(np.eye(40), patches, dsc.PatchConfig(diameter=9))
-    found = find_patches(RunFolder(run), load_dictionary(str(run)))
+    found = find_patches(Run(run), load_dictionary(str(run)))
     assert found == "The patch set at old/patches.zarr is not the one that the run learned from."
 
 

@@ -20,9 +20,9 @@ from dsc.cli.main import main
 from dsc.engine import open_engine
 from dsc.experiments.textures import CLASSES, write_suite
 from dsc.files import from_toml
+from dsc.texture import Benchmark, Evaluation, count_labels
 from dsc.texture import histograms as features
 from dsc.texture.dataset import read_inputs
-from dsc.texture.evaluate import evaluate_model
 from dsc.texture.neighbours import chi_square
 from dsc.texture.outex import read_suite
 
@@ -257,7 +257,7 @@ def test_evaluate__lbp_is_a_row_beside_it_or_not(evaluated, suite, tmp_path):
 
 
 def test_evaluate__an_outex_suite_has_the_rows_of_the_paper_cited(suite, tmp_path):
-    outex = tmp_path / "Outex_drawn"
+    outex = tmp_path / "Outex_tl84"
     shutil.copytree(suite, outex)
     result = dsc("texture", "evaluate", outex, "--out", tmp_path / "run", *WORDS, "--no-lbp")
     assert result.exit_code == 0, result.output
@@ -275,7 +275,8 @@ def test_evaluate__other_histograms_have_other_neighbours(suite):
     model = library.TextureClassifier(**options).fit(suite).model_
     test = read_inputs(suite, part="test")
     with open_engine("synchronous") as engine:
-        done = evaluate_model(model, test, engine)
+        features = count_labels(test.pictures, model.labeller, engine)
+    done = Evaluation.of(Benchmark("drawn", read_inputs(suite), test), model, features, {})
     found = {one.model.config.histogram: one for one in (done, *done.with_other_histograms())}
     assert list(found) == ["both", "classes", "atoms"]
     for kind, one in found.items():

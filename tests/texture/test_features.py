@@ -84,9 +84,9 @@ def labelled(monkeypatch):
     """The names of the pictures that are labelled from now on."""
     names = []
 
-    def watched(pictures, **options):
+    def watched(pictures, labeller):
         names.extend(picture.name for picture in pictures)
-        return label_part(pictures, **options)
+        return label_part(pictures, labeller)
 
     monkeypatch.setattr(features, "label_part", watched)
     return names
@@ -142,8 +142,8 @@ def test_count_labels__a_picture_may_come_twice(pictures, labeller, engine, expe
 def test_count_labels__reports_rounds(pictures, labeller, engine, one_by_one):
     events = []
     count_labels(pictures, labeller, engine, progress=events.append)
-    assert [event["done"] for event in events] == list(range(1, N_PICTURES + 1))
-    assert {event["total"] for event in events} == {N_PICTURES}
+    assert [event.done for event in events] == list(range(1, N_PICTURES + 1))
+    assert {event.total for event in events} == {N_PICTURES}
 
 
 @pytest.mark.parametrize(("tasks", "rows"), [(1, 1), (1, 700), (3, 1), (100, 300), (2, 10**6)])
