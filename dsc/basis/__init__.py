@@ -5,19 +5,3 @@ from dsc.basis.grid import check_diameter, disk_mask
 from dsc.basis.interpolation import rotation_matrix
 from dsc.basis.rows import as_rows, bad_values, check_values, row_chunks
 from dsc.basis.steerable import SteerableBasis
-
-__all__ = [
-    "BASES",
-    "SteerableBasis",
-    "annular_basis",
-    "as_rows",
-    "bad_values",
-    "check_diameter",
-    "check_values",
-    "disk_basis",
-    "disk_mask",
-    "make_basis",
-    "pixel_basis",
-    "rotation_matrix",
-    "row_chunks",
-]

@@ -5,8 +5,6 @@ from typing import Any
 from dsc.bench import coding, scale, system
 from dsc.bench.timing import best_of_each
 
-__all__ = ["best_of_each", "run_bench"]
-
 
 def run_bench(which: str = "coding", quick: bool = False) -> tuple[dict[str, Any], str]:
     """Numbers for machines, and text for people.

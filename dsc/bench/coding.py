@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dsc.basis import SteerableBasis, disk_basis, make_basis
-from dsc.bench.pictures import Grey, cut_windows, read_cameraman
+from dsc.bench.images import Grey, cut_windows, read_cameraman
 from dsc.bench.rivals import RIVALS, augmented_dictionary
 from dsc.bench.timing import best_of
 from dsc.pursuit import decode, encode
@@ -60,34 +60,34 @@ SETTINGS: tuple[Setting, ...] = (
 
 def run(quick: bool = False) -> dict[str, Any]:
     """Time everything on one thread; numbers as plain values, ready for JSON."""
-    name, picture = read_cameraman()
+    name, image = read_cameraman()
     with threadpool_limits(limits=1):
         summary = {
             "picture": name,
-            "coding": [_bench(picture, setting, quick) for setting in SETTINGS],
-            "learning": _time_learning(picture, quick),
+            "coding": [_bench(image, setting, quick) for setting in SETTINGS],
+            "learning": _time_learning(image, quick),
         }
         if not quick:
             summary["first_call"] = _time_first_call()
     return summary
 
 
-def _bench(picture: Grey, setting: Setting, quick: bool) -> dict[str, Any]:
+def _bench(image: Grey, setting: Setting, quick: bool) -> dict[str, Any]:
     """Time every implementation on the same coordinates and dictionary."""
     if quick:
         fewer = setting.n_patches // 4
         setting = replace(setting, n_patches=fewer, repeats=3, sklearn_patches=20)
     basis = make_basis(setting.basis, setting.diameter)
-    coords = _unit_coords(picture, basis, setting.n_patches)
+    coords = _unit_coords(image, basis, setting.n_patches)
     setting = replace(setting, n_patches=len(coords))
     atoms = _learn(coords, basis, setting.n_atoms, setting.sparsity, setting.n_learning)
     rows = _compare(coords, atoms, basis, setting)
     return {"setting": asdict(setting), "title": setting.title, "rows": rows}
 
 
-def _unit_coords(picture: Grey, basis: SteerableBasis, n_patches: int) -> Floats:
+def _unit_coords(image: Grey, basis: SteerableBasis, n_patches: int) -> Floats:
     """Coordinates of patches of unit norm, mean kept."""
-    patches = cut_windows(picture, basis.diameter, n_patches)[:, basis.mask]
+    patches = cut_windows(image, basis.diameter, n_patches)[:, basis.mask]
     return basis.project(patches / np.linalg.norm(patches, axis=1, keepdims=True))
 
 
@@ -138,10 +138,10 @@ def _compare(
     return rows
 
 
-def _time_learning(picture: Grey, quick: bool) -> dict[str, float | str]:
+def _time_learning(image: Grey, quick: bool) -> dict[str, float | str]:
     """Time the paper's own remark: 10,000 patches of 11 × 11, ten iterations."""
     basis = disk_basis(11)
-    coords = _unit_coords(picture, basis, 10_000)
+    coords = _unit_coords(image, basis, 10_000)
     n_iterations = 2 if quick else 10
     seconds = best_of(lambda: _learn(coords, basis, 20, 4, n_iterations), 1) * 10 / n_iterations
     return {

@@ -37,9 +37,9 @@ def run(quick: bool = False) -> dict[str, Any]:
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, side in SIDES.items():
-            picture = np.random.default_rng(0).random((side, side), dtype=np.float32)
+            image = np.random.default_rng(0).random((side, side), dtype=np.float32)
             path = Path(folder) / f"{side}.npy"
-            np.save(path, picture)
+            np.save(path, image)
             store = str(Path(folder) / f"{side}.zarr")
             extract_patches([str(path)], store, PatchConfig(diameter=11))
             done = subprocess.run(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dsc.basis import SteerableBasis, disk_basis
-from dsc.bench.pictures import MIN_STD, net_file
+from dsc.bench.images import MIN_STD, net_file
 from dsc.bench.timing import best_of_each
 from dsc.dictionary import LearnConfig, learn, workload_of
 from dsc.engine import BLOCK, MergeTree, leaf_size
@@ -28,11 +28,11 @@ NET = LearnConfig(n_atoms=10, sparsity=2, n_iterations=10)
 def run(quick: bool = False) -> dict[str, Any]:
     """Two threads against one, and the Dask path against its kernels in a bare loop."""
     with tempfile.TemporaryDirectory() as folder:
-        name, picture = net_file(Path(folder))
+        name, image = net_file(Path(folder))
 
         def cut(per_image: int | None = None) -> PatchSource:
             config = PatchConfig(diameter=11, min_std=MIN_STD, unit=True, per_image=per_image)
-            return extract_patches([str(picture)], str(Path(folder) / f"{per_image}.zarr"), config)
+            return extract_patches([str(image)], str(Path(folder) / f"{per_image}.zarr"), config)
 
         sample = cut(30_000 if quick else 100_000)
         if quick:

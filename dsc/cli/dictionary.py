@@ -26,7 +26,7 @@ from dsc.cli.progress import Progress
 from dsc.dictionary import LearnConfig, Run, describe, load_dictionary, plan_learning
 from dsc.engine import readable
 from dsc.errors import DscError
-from dsc.images import check_new_file, open_pictures, write_picture
+from dsc.images import check_new_file, open_images, write_image
 
 
 @click.command()
@@ -115,12 +115,12 @@ def reconstruct(picture: str, model: str, out: str, stride: int, as_json: bool) 
     """Rebuild PICTURE from its coded patches; writes .npy, .png or .tif."""
     dictionary = load_dictionary(model)
     path = check_new_file(out)
-    pictures = open_pictures(picture)
+    pictures = open_images(picture)
     if len(pictures) != 1:
         raise DscError(f"{picture}: found {len(pictures)} pictures, need one")
     grey = pictures[0].whole()
     rebuilt = dictionary.reconstruct(grey, stride)
-    write_picture(path, rebuilt)
+    write_image(path, rebuilt)
     summary = {"mse": float(((rebuilt - grey) ** 2).mean()), "out": out}
     if as_json:
         print_json(summary)

@@ -37,9 +37,7 @@ from dsc.report import check_free, write_result, write_summary
 )
 @click.option("--out", "-o", default="dsc-experiments", show_default=True, help="Folder to fill.")
 @json_option
-def experiment(
-    name: str | None, listing: bool, quick: bool, dense: bool, data: str, out: str, as_json: bool
-) -> None:
+def experiment(name: str | None, listing: bool, out: str, as_json: bool, **options: Any) -> None:
     """Reproduce a figure or table of the paper: data, run, figures, table, page."""
     if listing:
         described = describe_all()
@@ -51,8 +49,7 @@ def experiment(
     if name is None:
         known = ", ".join([*EXPERIMENTS, "all"])
         raise DscError(f"experiment: found no name, need one of {known}; --list describes them")
-    options = Options(quick=quick, data=data, dense=dense)
-    results = run_and_write(name, options, Path(out), as_json)
+    results = run_and_write(name, Options(**options), Path(out), as_json)
     if as_json:
         print_json({"out": out, "experiments": [r.to_dict() for r in results]})
 

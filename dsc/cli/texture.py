@@ -26,7 +26,7 @@ from dsc.cli.progress import Progress
 from dsc.dictionary import RunTarget
 from dsc.engine import open_engine
 from dsc.errors import DscError
-from dsc.images import open_pictures
+from dsc.images import open_images
 from dsc.texture import (
     CAUTION,
     METHODS,
@@ -120,7 +120,7 @@ def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any
     begin = time.perf_counter()
     maps, features = options.pop("maps"), options.pop("features")
     learned = TextureModel.load(model)
-    found = open_pictures(list(pictures))
+    found = open_images(list(pictures))
     log = FeatureLog(Path(features), learned.labeller.identity) if features else None
     with open_engine(**options) as engine:
         counted = count_labels(found, learned.labeller, engine, log, Progress())
@@ -133,7 +133,7 @@ def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any
             "picture": name,
             "label": learned.label_names[p],
             "distance": float(row[p]),
-            "nearest": learned.picture_names[n],
+            "nearest": learned.image_names[n],
         }
         for name, p, row, n in zip(names, predicted, distances, neighbour, strict=True)
     ]

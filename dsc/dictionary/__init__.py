@@ -1,6 +1,6 @@
 """Learned dictionaries: how they are made, kept and used."""
 
-from dsc.dictionary import schema as _schema  # noqa: F401 (registers what is stored)
+from dsc.dictionary import schema as _schema
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.encode import Coded
 from dsc.dictionary.events import End, Iteration, Start
@@ -9,30 +9,3 @@ from dsc.dictionary.loop import Problem, plan_work, workload_of
 from dsc.dictionary.model import Dictionary, load_dictionary
 from dsc.dictionary.plot import atom_shades, mosaic, plot_atoms, plot_disks, shades
 from dsc.dictionary.run import Identity, Run, RunTarget, describe
-
-__all__ = [
-    "Coded",
-    "Dictionary",
-    "End",
-    "Identity",
-    "Iteration",
-    "LearnConfig",
-    "Problem",
-    "Run",
-    "RunTarget",
-    "Start",
-    "advance",
-    "atom_shades",
-    "describe",
-    "learn",
-    "learn_many",
-    "load_dictionary",
-    "make_problem",
-    "mosaic",
-    "plan_learning",
-    "plan_work",
-    "plot_atoms",
-    "plot_disks",
-    "shades",
-    "workload_of",
-]

@@ -8,21 +8,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Start:
-    """A run begins, or goes on.
+    """A run begins, or goes on."""
 
-    Attributes
-    ----------
-    iteration
-        Updates done before.
-    plan
-        How the patches are cut into tasks.
-    identity
-        What decides the result.
-    """
-
-    iteration: int
-    plan: dict[str, Any]
-    identity: dict[str, dict[str, Any]]
+    iteration: int  # updates done before
+    plan: dict[str, Any]  # how the patches are cut into tasks
+    identity: dict[str, dict[str, Any]]  # what decides the result
 
 
 @dataclass(frozen=True)
@@ -55,15 +45,7 @@ class Iteration:
 
 @dataclass(frozen=True)
 class End:
-    """A run is finished.
+    """A run is finished."""
 
-    Attributes
-    ----------
-    mse
-        Mean squared error per pixel, the mean of all dictionaries.
-    atoms_sha256
-        Hash of the atoms, of all dictionaries together where there are many.
-    """
-
-    mse: float
-    atoms_sha256: str
+    mse: float  # mean squared error per pixel, the mean of all dictionaries
+    atoms_sha256: str  # hash of the atoms, of all dictionaries together where there are many

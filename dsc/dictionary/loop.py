@@ -65,30 +65,16 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where the learning of one dictionary stands.
+    """Where the learning of one dictionary stands."""
 
-    Attributes
-    ----------
-    iteration
-        Updates done.
-    atoms
-        (atom, coord) after them.
-    history
-        Mean squared error per pixel of the disk, of the atoms after 0, 1, … updates.
-    count
-        (atom,) uses in the last pass; zeros before the first.
-    rest
-        Energy of all patches outside the span of the basis; NaN before the first pass.
-    finished
-        Whether the final coding pass has been made.
-    """
-
-    iteration: int
-    atoms: Floats
+    iteration: int  # updates done
+    atoms: Floats  # (atom, coord) after them
+    # mean squared error per pixel of the disk, of the atoms after 0, 1, … updates
     history: tuple[float, ...]
-    count: NDArray[np.int64]
+    count: NDArray[np.int64]  # (atom,) uses in the last pass; zeros before the first
+    # energy of all patches outside the span of the basis; NaN before the first pass
     rest: float = np.nan
-    finished: bool = False
+    finished: bool = False  # whether the final coding pass has been made
 
     @staticmethod
     def start(atoms: Floats) -> State:
@@ -98,24 +84,12 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What all tasks of one pass of one problem share.
+    """What all tasks of one pass of one problem share."""
 
-    Attributes
-    ----------
-    coder
-        Codes with the atoms of this pass.
-    statistics
-        What is summed: for an update, or only to measure.
-    replace_twins
-        As in `solve`.
-    with_rest
-        Whether the energy outside the span is summed too.
-    """
-
-    coder: Coder
-    statistics: type[AnyStatistics]
-    replace_twins: float | None
-    with_rest: bool
+    coder: Coder  # codes with the atoms of this pass
+    statistics: type[AnyStatistics]  # what is summed: for an update, or only to measure
+    replace_twins: float | None  # as in `solve`
+    with_rest: bool  # whether the energy outside the span is summed too
 
     def is_measuring(self) -> bool:
         """Whether atoms stay as they are."""

@@ -48,21 +48,12 @@ Identity = dict[str, dict[str, Any]]  # part → name → value, such as config,
 
 @dataclass(frozen=True)
 class RunTarget:
-    """Which folder a run is kept in, and what to do with a run that is there.
+    """Which folder a run is kept in, and what to do with a run that is there."""
 
-    Attributes
-    ----------
-    path
-        The folder.
-    resume, overwrite
-        Continue a run that is there, or start over; otherwise it is refused.
-    options
-        What stands in run.toml besides the configuration.
-    """
-
-    path: str | PathLike[str]
-    resume: bool = False
+    path: str | PathLike[str]  # the folder
+    resume: bool = False  # continue a run that is there, or start over; otherwise it is refused
     overwrite: bool = False
+    # what stands in run.toml besides the configuration
     options: dict[str, Any] = field(default_factory=dict)
 
 

@@ -15,24 +15,3 @@ from dsc.engine.plan import (
 )
 from dsc.engine.schedulers import Engine, open_engine
 from dsc.engine.tree import MergeTree, merge_all
-
-__all__ = [
-    "BLOCK",
-    "TASKS_PER_THREAD",
-    "Engine",
-    "Job",
-    "MergeTree",
-    "Plan",
-    "Resources",
-    "Workload",
-    "check_plan",
-    "fingerprint_difference",
-    "job_graph",
-    "leaf_size",
-    "make_plan",
-    "merge_all",
-    "numerics_fingerprint",
-    "open_engine",
-    "part_tasks",
-    "readable",
-]

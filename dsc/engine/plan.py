@@ -37,23 +37,13 @@ class Resources:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a pass over the patches of one problem takes.
+    """What a pass over the patches of one problem takes."""
 
-    Attributes
-    ----------
-    n_patches, n_coords, n_pixels
-        How many patches, and what each of them is.
-    statistics_bytes
-        Memory of one statistics value.
-    merge_patches
-        Patches whose statistics take about as long to sum as to merge.
-    """
-
-    n_patches: int
+    n_patches: int  # how many patches, and what each of them is
     n_coords: int
     n_pixels: int
-    statistics_bytes: int
-    merge_patches: int
+    statistics_bytes: int  # memory of one statistics value
+    merge_patches: int  # patches whose statistics take about as long to sum as to merge
 
 
 @dataclass(frozen=True)

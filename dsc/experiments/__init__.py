@@ -14,24 +14,3 @@ from dsc.experiments.result import (
     Result,
 )
 from dsc.experiments.textures import CLASSES, draw_texture, write_suite
-
-__all__ = [
-    "CHOICES",
-    "CLASSES",
-    "EXPERIMENTS",
-    "AtomGrid",
-    "Demo",
-    "Experiment",
-    "FigureValue",
-    "Finding",
-    "ImageRows",
-    "Lines",
-    "Options",
-    "Result",
-    "check_options",
-    "draw_texture",
-    "find_experiment",
-    "run_demo",
-    "run_experiment",
-    "write_suite",
-]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc import SteerableBasis, annular_basis, disk_basis
-from dsc.experiments.data import label_of, natural_pictures
+from dsc.experiments.data import label_of, natural_images
 from dsc.experiments.result import (
     AtomGrid,
     Experiment,
@@ -30,7 +30,7 @@ INTERPOLATIONS = {
     ZEROS: ("bicubic", True),
     "nearest": ("nearest", False),
 }
-PICTURED_CUTOFFS = (1, 5, 8)  # T of the three rings in the paper's figure
+IMAGED_CUTOFFS = (1, 5, 8)  # T of the three rings in the paper's figure
 FINE = 96  # pixels across a finely drawn element
 
 
@@ -52,14 +52,14 @@ Row = dict[str, Any]  # one way to rotate, at one diameter; errors are fractions
 def run(options: Options) -> Result:
     """Measure both bases and both interpolations at every diameter."""
     diameters = QUICK_DIAMETERS if options.quick else DIAMETERS
-    pictures = natural_pictures(options.data)[: 2 if options.quick else None]
+    images = natural_images(options.data)[: 2 if options.quick else None]
     rows: list[Row] = []
     for diameter in diameters:
-        disks = turned_disks(pictures, diameter, 100 if options.quick else 200, n_turns=25)
+        disks = turned_disks(images, diameter, 100 if options.quick else 200, n_turns=25)
         rows += [_measure_basis(make(diameter), disks) for make in BASES.values()]
         rows += [_measure_interpolation(method, diameter, disks) for method in INTERPOLATIONS]
     return Result(
-        data=label_of(pictures),
+        data=label_of(images),
         header=tuple(COLUMNS),
         rows=tuple(
             tuple(
@@ -71,7 +71,7 @@ def run(options: Options) -> Result:
         numbers={"rows": rows},
         findings=_findings(rows),
         notes=(
-            f"The paper's figure has S = 3 and T = {PICTURED_CUTOFFS}: that is ⌊π × mid-ring "
+            f"The paper's figure has S = 3 and T = {IMAGED_CUTOFFS}: that is ⌊π × mid-ring "
             f"radius⌋ on the first rings of N = 11, a rule that gives {_mid_ring_count()} elements "
             "there; T = ⌊πs⌋ gives the 95 of its text, and is what annular_basis builds.",
             "The truth is a 5th-order spline of the whole picture, turned before the disk is cut "
@@ -134,10 +134,10 @@ def _figures(rows: list[Row]) -> dict[str, FigureValue]:
         caption = f"the {basis.n_coords} elements of the {name} basis at N = 11"
         figures[name] = AtomGrid(caption, elements, columns=13)
     figures["rings"] = AtomGrid(
-        f"the paper's figure: S = 3, T = {PICTURED_CUTOFFS} (another rule than the one that gives "
+        f"the paper's figure: S = 3, T = {IMAGED_CUTOFFS} (another rule than the one that gives "
         "95 elements)",
-        ring_images(PICTURED_CUTOFFS),
-        columns=max(PICTURED_CUTOFFS) + 1,
+        ring_images(IMAGED_CUTOFFS),
+        columns=max(IMAGED_CUTOFFS) + 1,
     )
     figures["errors"] = Lines(
         "rotation error (mean removed, fraction of the energy) against the diameter",

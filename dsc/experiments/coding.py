@@ -40,22 +40,13 @@ QUICK = Size((5, 10), (1, 2), 4, 2000, 50)
 
 @dataclass(frozen=True)
 class Subject:
-    """One of the paper's two pictures, and what it shows of it.
-
-    Attributes
-    ----------
-    pictured
-        (atoms, sparsity) of the dictionary shown.
-    printed
-        The paper's errors × 10³ there: standard and rotational; None where we know none.
-    at_most
-        Patches taken at most in the full run.
-    """
+    """One of the paper's two pictures, and what it shows of it."""
 
     name: str
-    pictured: tuple[int, int]
+    imaged: tuple[int, int]  # (atoms, sparsity) of the dictionary shown
+    # the paper's errors × 10³ there: standard and rotational; None where we know none
     printed: tuple[float, float] | None
-    at_most: int | None
+    at_most: int | None  # patches taken at most in the full run
 
 
 CAMERAMAN = Subject("cameraman", (20, 4), (0.98, 0.61), None)
@@ -66,10 +57,10 @@ def run(options: Options, subject: Subject) -> Result:
     """Learn everything on the curves, and show one pair of dictionaries."""
     size = _size(options, subject)
     with coding_patches(subject.name, options.data, DIAMETER, size.at_most) as (label, patches):
-        models = _learn(patches, size, subject.pictured, has_annular=not options.quick)
+        models = _learn(patches, size, subject.imaged, has_annular=not options.quick)
         curves = _curves(models, patches, size)
-        shown = {kind: models[kind, *_pictured(size, subject)] for kind in BASES}
-        annular = models.get(("annular", *subject.pictured))
+        shown = {kind: models[kind, *_imaged(size, subject)] for kind in BASES}
+        annular = models.get(("annular", *subject.imaged))
         groups = rotated_groups(shown["standard"].atoms_pixels)
         codings = code_some(shown, patches)
     is_paper = options.data in ("auto", "paper") and size.at_most is None  # the same patches
@@ -80,7 +71,7 @@ def run(options: Options, subject: Subject) -> Result:
         ],
         "bound": curves.bound,
         "rotated_groups": groups,
-        "pictured": dict(zip(("n_atoms", "sparsity"), _pictured(size, subject), strict=True)),
+        "pictured": dict(zip(("n_atoms", "sparsity"), _imaged(size, subject), strict=True)),
         "annular_mse": annular.mse if annular else None,
     }
     return Result(
@@ -108,14 +99,14 @@ def _size(options: Options, subject: Subject) -> Size:
     return Size(atoms, (1, 2, 3, 4, 5), 10, subject.at_most, N_BATCHES)
 
 
-def _pictured(size: Size, subject: Subject) -> tuple[int, int]:
+def _imaged(size: Size, subject: Subject) -> tuple[int, int]:
     """The dictionary to show, the largest there is in the quick version."""
-    n_atoms, sparsity = subject.pictured
+    n_atoms, sparsity = subject.imaged
     return min(n_atoms, size.n_atoms[-1]), min(sparsity, size.sparsities[-1])
 
 
 def _learn(
-    patches: StoredPatches, size: Size, pictured: tuple[int, int], has_annular: bool
+    patches: StoredPatches, size: Size, imaged: tuple[int, int], has_annular: bool
 ) -> dict[tuple[str, int, int], Dictionary]:
     """All dictionaries of the curves, and the paper's own one (annular) where it is pictured."""
     shared: dict[str, Any] = {"n_iterations": size.n_iterations, "init": INIT}
@@ -126,7 +117,7 @@ def _learn(
         for m in size.n_atoms
     }
     if has_annular:
-        configs["annular", *pictured] = LearnConfig(*pictured, basis="annular", **shared)
+        configs["annular", *imaged] = LearnConfig(*imaged, basis="annular", **shared)
     models = learn_many([(patches, config) for config in configs.values()])
     return dict(zip(configs, models, strict=True))
 
@@ -237,7 +228,7 @@ EXPERIMENTS = (
         needs="cameraman.tif in DSC_DATA (or --data cc0, synthetic)",
         duration="about a minute",
         run=partial(run, subject=CAMERAMAN),
-        pictures=(CAMERAMAN.name,),
+        images=(CAMERAMAN.name,),
         has_dense=True,
     ),
     Experiment(
@@ -249,7 +240,7 @@ EXPERIMENTS = (
         needs="brodatz_D103.gif in DSC_DATA (or --data cc0, synthetic)",
         duration="about two minutes",
         run=partial(run, subject=NET),
-        pictures=(NET.name,),
+        images=(NET.name,),
         has_dense=True,
     ),
 )

@@ -17,7 +17,7 @@ from scipy import ndimage
 from skimage import data as free
 
 from dsc import DscError, PatchConfig, StoredPatches, extract_patches
-from dsc.experiments.synthetic import synthetic_picture
+from dsc.experiments.synthetic import synthetic_image
 
 CHOICES = ("auto", "paper", "cc0", "synthetic")
 MIN_STD = 0.1  # the paper's filter; gives its 17,330 and 396,855 patches exactly
@@ -27,7 +27,7 @@ Grey = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class PaperPicture:
+class PaperImage:
     """A picture of the paper, which we may not ship."""
 
     file: str
@@ -36,19 +36,19 @@ class PaperPicture:
 
 
 PAPER = {
-    "cameraman": PaperPicture(
+    "cameraman": PaperImage(
         "cameraman.tif",
         "the 256 × 256 grey test picture; it comes with MATLAB's Image Processing Toolbox and with "
         "the standard test pictures of imageprocessingplace.com",
         "camera",
     ),
-    "net": PaperPicture(
+    "net": PaperImage(
         "brodatz_D103.gif",
         "Brodatz D103, 640 × 640 grey; D103.gif of www.ux.uis.no/~tranden/brodatz.html",
         "brick",
     ),
 }
-TEXTURES = PaperPicture(
+TEXTURES = PaperImage(
     "Outex_tl84/000/train.txt",
     "a suite in Outex layout: 24 classes under the lamp TL84, from the Outex database of the "
     "University of Oulu",
@@ -59,7 +59,7 @@ NATURAL = ("camera", "coins", "brick", "grass", "gravel", "moon")  # CC0, inside
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledPicture:
+class LabelledImage:
     """A grey picture (y, x) in [0, 1] and where it is from."""
 
     label: str
@@ -71,18 +71,18 @@ class LabelledPicture:
         return np.asarray(ndimage.spline_filter(self.grey, SPLINE_ORDER, mode="mirror"))
 
 
-def paper_or_stand_in(name: str, choice: str) -> LabelledPicture:
+def paper_or_stand_in(name: str, choice: str) -> LabelledImage:
     """The picture called "cameraman" or "net", or what is to run in its place."""
     about = PAPER[name]
     if choice == "synthetic":
-        return LabelledPicture(f"synthetic in place of {name}", synthetic_picture(name))
+        return LabelledImage(f"synthetic in place of {name}", synthetic_image(name))
     if choice == "cc0":
         step = 2 if name == "cameraman" else 1  # the camera picture has twice the size
         grey = getattr(free, about.stand_in)()[::step, ::step] / 255
-        return LabelledPicture(f"{about.stand_in} (CC0) in place of {name}", grey)
+        return LabelledImage(f"{about.stand_in} (CC0) in place of {name}", grey)
     check_paper([name])
-    with Image.open(Path(os.environ["DSC_DATA"]) / about.file) as picture:
-        return LabelledPicture(name, np.asarray(picture.convert("L")) / 255)
+    with Image.open(Path(os.environ["DSC_DATA"]) / about.file) as image:
+        return LabelledImage(name, np.asarray(image.convert("L")) / 255)
 
 
 def check_paper(names: Iterable[str]) -> None:
@@ -102,16 +102,16 @@ def check_paper(names: Iterable[str]) -> None:
     )
 
 
-def natural_pictures(choice: str) -> list[LabelledPicture]:
+def natural_images(choice: str) -> list[LabelledImage]:
     """Pictures to rotate: CC0 ones unless others are asked for."""
     if choice in ("paper", "synthetic"):
         return [paper_or_stand_in(name, choice) for name in PAPER]
-    return [LabelledPicture(f"{name} (CC0)", getattr(free, name)() / 255) for name in NATURAL]
+    return [LabelledImage(f"{name} (CC0)", getattr(free, name)() / 255) for name in NATURAL]
 
 
-def label_of(pictures: list[LabelledPicture]) -> str:
+def label_of(images: list[LabelledImage]) -> str:
     """One label for several pictures."""
-    return ", ".join(picture.label for picture in pictures)
+    return ", ".join(image.label for image in images)
 
 
 @contextmanager
@@ -124,14 +124,14 @@ def coding_patches(
     ------
     The label and the patch set, which exists while the context is open.
     """
-    picture = paper_or_stand_in(name, choice)
+    image = paper_or_stand_in(name, choice)
     config = PatchConfig(diameter=diameter, min_std=MIN_STD, unit=True)
-    grey = [picture.grey.astype(np.float32)]
+    grey = [image.grey.astype(np.float32)]
     with tempfile.TemporaryDirectory() as folder:
         whole = extract_patches(grey, f"{folder}/whole.zarr", config)
         n_all = whole.n_patches
         if at_most is None or n_all <= at_most:
-            yield f"{picture.label}, all {n_all:,} patches", whole
+            yield f"{image.label}, all {n_all:,} patches", whole
             return
         part = extract_patches(grey, f"{folder}/part.zarr", replace(config, per_image=at_most))
-        yield f"{picture.label}, {at_most:,} random patches of {n_all:,}", part
+        yield f"{image.label}, {at_most:,} random patches of {n_all:,}", part

@@ -15,7 +15,7 @@ from dsc import Dictionary, DscError, PatchConfig, extract_patches, learn
 from dsc.experiments.coding import code_some
 from dsc.experiments.result import ImageRows, Lines
 
-PICTURES = ("brick", "camera", "coins", "grass", "gravel")  # CC0, inside scikit-image
+IMAGES = ("brick", "camera", "coins", "grass", "gravel")  # CC0, inside scikit-image
 PATCHES = PatchConfig(diameter=11, min_std=0.1, per_image=4000, unit=True)
 N_ATOMS, SPARSITY, N_ITERATIONS = 20, 2, 10
 KINDS = {"rotational": "disk", "standard": "pixels"}
@@ -23,28 +23,14 @@ KINDS = {"rotational": "disk", "standard": "pixels"}
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """What the demo made.
+    """What the demo made."""
 
-    Attributes
-    ----------
-    folder
-        Where its pictures, patches, runs and codes are.
-    n_patches
-        Patches that were learned from.
-    models, mse
-        The dictionaries and their errors per pixel, by kind.
-    codings
-        Some patches as both dictionaries code them.
-    seconds
-        How long it took.
-    """
-
-    folder: Path
-    n_patches: int
-    models: dict[str, Dictionary]
+    folder: Path  # where its pictures, patches, runs and codes are
+    n_patches: int  # patches that were learned from
+    models: dict[str, Dictionary]  # the dictionaries and their errors per pixel, by kind
     mse: dict[str, float]
-    codings: ImageRows
-    seconds: float
+    codings: ImageRows  # some patches as both dictionaries code them
+    seconds: float  # how long it took
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -55,7 +41,7 @@ class Demo:
             "seconds": self.seconds,
             "out": str(self.folder),
             "diameter": PATCHES.diameter,
-            "pictures": list(PICTURES),
+            "pictures": list(IMAGES),
             "n_atoms": N_ATOMS,
             "sparsity": SPARSITY,
             "n_iterations": N_ITERATIONS,
@@ -87,9 +73,9 @@ def run_demo(folder: Path, say: Callable[[str], None]) -> Demo:
         raise DscError(f"{folder}: exists already: choose another --out, or remove it")
     begin = time.perf_counter()
     (folder / "pictures").mkdir(parents=True)
-    for name in PICTURES:
+    for name in IMAGES:
         Image.fromarray(getattr(data, name)()).save(folder / "pictures" / f"{name}.png")
-    say(f"cutting patches out of {len(PICTURES)} pictures of scikit-image")
+    say(f"cutting patches out of {len(IMAGES)} pictures of scikit-image")
     patches = extract_patches([str(folder / "pictures")], str(folder / "patches.zarr"), PATCHES)
     models, mse = {}, {}
     for kind, basis in KINDS.items():

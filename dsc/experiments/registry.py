@@ -51,7 +51,7 @@ def check_options(names: Iterable[str], options: Options) -> None:
         having = ", ".join(e.name for e in EXPERIMENTS.values() if e.has_dense)
         raise DscError(f"dense: found {chosen[0].name}, need one that has it: {having}")
     if options.data in ("auto", "paper"):
-        check_paper(dict.fromkeys(p for experiment in chosen for p in experiment.pictures))
+        check_paper(dict.fromkeys(p for experiment in chosen for p in experiment.images))
 
 
 def run_experiment(name: str, options: Options | None = None) -> Result:

@@ -14,46 +14,22 @@ Floats = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Options:
-    """How to run an experiment.
+    """How to run an experiment."""
 
-    Attributes
-    ----------
-    quick
-        A reduced version that takes seconds.
-    data
-        "auto", "paper", "cc0" or "synthetic".
-    dense
-        More numbers of atoms on the curves of the coding experiments.
-    """
-
-    quick: bool = False
-    data: str = "auto"
-    dense: bool = False
+    quick: bool = False  # a reduced version that takes seconds
+    data: str = "auto"  # "auto", "paper", "cc0" or "synthetic"
+    dense: bool = False  # more numbers of atoms on the curves of the coding experiments
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim, and what came out.
+    """One claim, and what came out."""
 
-    Attributes
-    ----------
-    claim
-        What is said.
-    ours
-        What this run found, in numbers.
-    holds
-        Whether the claim held in this run.
-    why
-        Where it did not, or where numbers differ: the explanation, in a sentence.
-    by
-        Who says it: "paper", or "dsc" for what this project adds.
-    """
-
-    claim: str
-    ours: str
-    holds: bool
-    why: str = ""
-    by: str = "paper"
+    claim: str  # what is said
+    ours: str  # what this run found, in numbers
+    holds: bool  # whether the claim held in this run
+    why: str = ""  # where it did not, or where numbers differ: the explanation, in a sentence
+    by: str = "paper"  # who says it: "paper", or "dsc" for what this project adds
 
     @property
     def sentence(self) -> str:
@@ -65,53 +41,29 @@ class Finding:
 
 @dataclass(frozen=True)
 class Lines:
-    """A figure of lines with markers.
-
-    Attributes
-    ----------
-    lines
-        y by label; or by (label, kind): lines of a label share a colour, those of a kind a dash.
-    x
-        Places along the x axis, the same for all lines.
-    x_name, y_name
-        Of the axes.
-    is_log
-        Whether the y axis is logarithmic.
-    bound
-        Name and height of a horizontal line.
-    """
+    """A figure of lines with markers."""
 
     caption: str
+    # y by label; or by (label, kind): lines of a label share a colour, those of a kind a dash
     lines: Mapping[Any, Sequence[float]]
-    x: Sequence[float]
-    x_name: str
+    x: Sequence[float]  # places along the x axis, the same for all lines
+    x_name: str  # of the axes
     y_name: str
-    is_log: bool = True
-    bound: tuple[str, float] | None = None
+    is_log: bool = True  # whether the y axis is logarithmic
+    bound: tuple[str, float] | None = None  # name and height of a horizontal line
 
 
 @dataclass(frozen=True, eq=False)
 class ImageRows:
-    """A figure of rows of small images, NaN being transparent.
-
-    Attributes
-    ----------
-    rows
-        (image, y, x) by the name of the row.
-    like
-        The row whose grey scales, column by column, hold for the others too. A row of another
-        length shows atoms, each in its own scale around zero.
-    labels
-        Text under the images of the first row.
-    scale
-        Black and white of all images, in place of that.
-    """
+    """A figure of rows of small images, NaN being transparent."""
 
     caption: str
-    rows: Mapping[str, Floats]
+    rows: Mapping[str, Floats]  # (image, y, x) by the name of the row
+    # the row whose grey scales, column by column, hold for the others too. A row of another length
+    # shows atoms, each in its own scale around zero
     like: str
-    labels: Sequence[str] = ()
-    scale: tuple[float, float] | None = None
+    labels: Sequence[str] = ()  # text under the images of the first row
+    scale: tuple[float, float] | None = None  # black and white of all images, in place of that
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,33 +81,16 @@ FigureValue = Lines | ImageRows | AtomGrid
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What one run of an experiment found.
+    """What one run of an experiment found."""
 
-    Attributes
-    ----------
-    data
-        Label of the data it ran on, shown in every output.
-    header, rows
-        The table, as text.
-    figures
-        Figures by file name.
-    numbers
-        Plain values, ready for JSON.
-    findings
-        Each claim of the paper, with whether it held.
-    notes
-        What a reader has to know to judge the numbers.
-    name, title, quick, seconds
-        Which experiment in which version it is, and how long it took: `run_experiment` fills them.
-    """
-
-    data: str
-    header: tuple[str, ...]
+    data: str  # label of the data it ran on, shown in every output
+    header: tuple[str, ...]  # the table, as text
     rows: tuple[tuple[str, ...], ...]
-    figures: dict[str, FigureValue]
-    numbers: dict[str, Any]
-    findings: tuple[Finding, ...]
-    notes: tuple[str, ...] = ()
+    figures: dict[str, FigureValue]  # figures by file name
+    numbers: dict[str, Any]  # plain values, ready for JSON
+    findings: tuple[Finding, ...]  # each claim of the paper, with whether it held
+    notes: tuple[str, ...] = ()  # what a reader has to know to judge the numbers
+    # which experiment in which version it is, and how long it took: `run_experiment` fills them
     name: str = ""
     title: str = ""
     quick: bool = False
@@ -178,28 +113,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Experiment:
-    """The description of an experiment: what `dsc experiment --list` shows.
-
-    Attributes
-    ----------
-    paper, ours
-        What the paper found; what our full run found.
-    needs
-        The data it needs.
-    duration
-        How long the full run takes on two cores.
-    pictures
-        The paper's pictures that it runs on unless others are asked for.
-    has_dense
-        Whether `Options.dense` has an effect.
-    """
+    """The description of an experiment: what `dsc experiment --list` shows."""
 
     name: str
     title: str
-    paper: str
+    paper: str  # what the paper found; what our full run found
     ours: str
-    needs: str
-    duration: str
+    needs: str  # the data it needs
+    duration: str  # how long the full run takes on two cores
     run: Callable[[Options], Result] = field(repr=False)
-    pictures: tuple[str, ...] = ()
-    has_dense: bool = False
+    images: tuple[str, ...] = ()  # the paper's pictures that it runs on unless others are asked for
+    has_dense: bool = False  # whether `Options.dense` has an effect

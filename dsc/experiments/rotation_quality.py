@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dsc import SteerableBasis, annular_basis, disk_basis
-from dsc.experiments.data import LabelledPicture, label_of, natural_pictures
+from dsc.experiments.data import LabelledImage, label_of, natural_images
 from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
 from dsc.experiments.turning import TurnedDisks, cut_turned, interpolate, turned_disks
 
@@ -18,15 +18,15 @@ METHODS = ("nearest", "bicubic", "steering", "steering_low", "annular", "annular
 def run(options: Options) -> Result:
     """Rotate one patch (drawn), and many (measured)."""
     diameter = QUICK_DIAMETER if options.quick else DIAMETER
-    pictures = natural_pictures(options.data)
-    one = _one_disk(pictures[0], diameter)
-    many = turned_disks(pictures, diameter, 40 if options.quick else 200, n_turns=10)
+    images = natural_images(options.data)
+    one = _one_disk(images[0], diameter)
+    many = turned_disks(images, diameter, 40 if options.quick else 200, n_turns=10)
     turned = _rotate(one, diameter)
     errors = {method: one.error(disk) for method, disk in turned.items()}
     centred = many.without_mean()
     typical = {method: centred.error(d) for method, d in _rotate(centred, diameter).items()}
     return Result(
-        data=f"{label_of(pictures)}; the patch drawn is of the first",
+        data=f"{label_of(images)}; the patch drawn is of the first",
         header=(
             "method",
             "error on the patch drawn",
@@ -46,12 +46,12 @@ def run(options: Options) -> Result:
     )
 
 
-def _one_disk(picture: LabelledPicture, diameter: int) -> TurnedDisks:
+def _one_disk(image: LabelledImage, diameter: int) -> TurnedDisks:
     """A patch full of detail: the head of the cameraman, in the picture of that name."""
-    height, width = picture.grey.shape
+    height, width = image.grey.shape
     y, x = np.array([0.28 * height]).round(), np.array([0.44 * width]).round()
     theta = np.array([np.deg2rad(DEGREES)])
-    before, after = (cut_turned(picture, y, x, turn, diameter) for turn in (0 * theta, theta))
+    before, after = (cut_turned(image, y, x, turn, diameter) for turn in (0 * theta, theta))
     return TurnedDisks(before, after, theta)
 
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from dsc import SteerableBasis, disk_basis, rotation_matrix
 from dsc.bench import best_of_each
-from dsc.experiments.data import natural_pictures
+from dsc.experiments.data import natural_images
 from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
 
 THETA = np.deg2rad(100 + 2**0.5)
@@ -62,12 +62,12 @@ class Row:
 def run(options: Options) -> Result:
     """Time all methods at every diameter on one thread."""
     size = QUICK if options.quick else FULL
-    picture = natural_pictures(options.data)[0]
+    image = natural_images(options.data)[0]
     with threadpool_limits(limits=1):
-        rows = [_time(picture.grey, diameter, size) for diameter in size.diameters]
+        rows = [_time(image.grey, diameter, size) for diameter in size.diameters]
     per_patch = 1e6 / size.n_patches
     return Result(
-        data=f"{size.n_patches:,} random patches of {picture.label}",
+        data=f"{size.n_patches:,} random patches of {image.label}",
         header=("N", *(f"{m}, µs a patch" for m in METHODS), *(f"bicubic / {m}" for m in OURS)),
         rows=tuple(
             (

@@ -184,7 +184,7 @@ EXPERIMENTS = (
         needs=NEEDS,
         duration="about 20 seconds",
         run=run_iterations,
-        pictures=("cameraman",),
+        images=("cameraman",),
     ),
     Experiment(
         name="angles",
@@ -194,6 +194,6 @@ EXPERIMENTS = (
         needs=NEEDS,
         duration="about a minute",
         run=run_angles,
-        pictures=("cameraman",),
+        images=("cameraman",),
     ),
 )

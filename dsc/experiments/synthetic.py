@@ -9,7 +9,7 @@ from scipy import ndimage
 Grey = NDArray[np.float64]
 
 
-def synthetic_picture(name: str) -> Grey:
+def synthetic_image(name: str) -> Grey:
     """Edges and flat regions for "cameraman", a warped mesh for "net": (y, x) in [0, 1]."""
     return _mesh(320) if name == "net" else _regions(256)
 
@@ -45,7 +45,7 @@ def _smooth(rng: np.random.Generator, size: int) -> Grey:
     return np.asarray(field / np.abs(field).max())
 
 
-def comma_picture(diameter: int) -> Grey:
+def comma_image(diameter: int) -> Grey:
     """A lopsided template in the middle of a picture three disks wide: a bar, a hook and a dot."""
     size = 3 * diameter
     y, x = (np.mgrid[:size, :size] - (size - 1) / 2) / (diameter / 2)  # radius 1 is the rim

@@ -20,7 +20,7 @@ from scipy import ndimage
 from dsc.engine import Engine, open_engine
 from dsc.experiments.data import SPLINE_ORDER, TEXTURES, check_paper
 from dsc.experiments.textures import write_suite
-from dsc.images import Picture, open_pictures
+from dsc.images import Image, open_images
 from dsc.texture import (
     Dataset,
     TextureConfig,
@@ -58,23 +58,14 @@ QUICK = Size(SMALL, 4, 1, (1, 3))
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Pictures that were learned from, and the others.
+    """Pictures that were learned from, and the others."""
 
-    Attributes
-    ----------
-    known_label, known_count
-        (image,) and (image, label, atom): classes and counts of the pictures learned from.
-    places, truth
-        (image,) of the other pictures: their places among all, and their classes.
-    upright, turned
-        (image, label, atom): their counts as they are, and at every angle.
-    """
-
+    # (image,) and (image, label, atom): classes and counts of the pictures learned from
     known_label: Integers
     known_count: Integers
-    places: Integers
+    places: Integers  # (image,) of the other pictures: their places among all, and their classes
     truth: Integers
-    upright: Integers
+    upright: Integers  # (image, label, atom): their counts as they are, and at every angle
     turned: tuple[Integers, ...]
 
     def comparisons(self) -> Iterator[tuple[str, Integers, Integers]]:
@@ -100,25 +91,25 @@ def _trial(data: Dataset, half: int, config: TextureConfig, engine: Engine) -> T
     model = fit_texture(_some(data, learned), config, engine)
     held = _some(data, unseen)
 
-    def counted(pictures: Sequence[Picture]) -> Integers:
-        features = count_labels(pictures, model.labeller, engine)
-        return joined_counts(features, [p.name for p in pictures], len(model.atoms))
+    def counted(images: Sequence[Image]) -> Integers:
+        features = count_labels(images, model.labeller, engine)
+        return joined_counts(features, [p.name for p in images], len(model.atoms))
 
-    greys = [picture.whole() for picture in held.pictures]
-    turned = (open_pictures([turned_middle(grey, angle) for grey in greys]) for angle in ANGLES)
+    greys = [image.whole() for image in held.images]
+    turned = (open_images([turned_middle(grey, angle) for grey in greys]) for angle in ANGLES)
     return Trial(
         model.image_label,
         model.image_count,
         unseen,
         label_indices(held, model.label_names),
-        counted(held.pictures),
-        tuple(counted(pictures) for pictures in turned),
+        counted(held.images),
+        tuple(counted(images) for images in turned),
     )
 
 
 def _some(data: Dataset, places: Integers) -> Dataset:
     return Dataset(
-        tuple(data.pictures[i] for i in places),
+        tuple(data.images[i] for i in places),
         tuple(data.labels[i] for i in places),
         tuple(data.angles[i] for i in places),
     )

@@ -60,7 +60,7 @@ def write_suite(
         for number, (part, angle) in enumerate(turned):
             stem = f"{label * len(turned) + number:06d}"
             rng = np.random.default_rng([seed, label, number])
-            pixels = draw_picture(name, size, angle, rng)
+            pixels = draw_image(name, size, angle, rng)
             Image.fromarray(pixels).save(folder / "images" / f"{stem}.png")
             lines[part].append(f"{stem}.ras {label}")
             lines["defs.txt"].append(f"{stem}.ras drawn 100dpi {angle:02.10g}")
@@ -69,7 +69,7 @@ def write_suite(
     return folder
 
 
-def draw_picture(name: str, size: int, angle: float, rng: np.random.Generator) -> NDArray[np.uint8]:
+def draw_image(name: str, size: int, angle: float, rng: np.random.Generator) -> NDArray[np.uint8]:
     """A texture with noise; the 256 levels are equally frequent: (y, x)."""
     texture = draw_texture(name, size, angle, rng)
     texture = (texture - texture.mean()) / texture.std()

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc import Dictionary, LearnConfig, SteerableBasis, disk_basis, learn_many
-from dsc.experiments.data import LabelledPicture, paper_or_stand_in
+from dsc.experiments.data import LabelledImage, paper_or_stand_in
 from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
-from dsc.experiments.synthetic import comma_picture
+from dsc.experiments.synthetic import comma_image
 from dsc.experiments.turning import cut_turned
 
 RECOVERED = 0.99
@@ -78,18 +78,18 @@ def run(options: Options) -> Result:
 def _toy_patches(choice: str, size: Size) -> tuple[str, Floats, NDArray[np.float32]]:
     """Label, template (1, pixel) and the patches (patch, pixel)."""
     if choice in ("auto", "synthetic"):
-        picture = LabelledPicture("a drawn template (synthetic)", comma_picture(size.diameter))
-        y, x = (np.array(picture.grey.shape) - 1) / 2
+        image = LabelledImage("a drawn template (synthetic)", comma_image(size.diameter))
+        y, x = (np.array(image.grey.shape) - 1) / 2
     else:
         whole = paper_or_stand_in("cameraman", choice)
-        picture = LabelledPicture(f"a template cut out of {whole.label}", whole.grey)
-        y, x = np.array(HEAD) * picture.grey.shape
-    label = f"{picture.label}; {size.n_patches:,} patches of diameter {size.diameter}"
+        image = LabelledImage(f"a template cut out of {whole.label}", whole.grey)
+        y, x = np.array(HEAD) * image.grey.shape
+    label = f"{image.label}; {size.n_patches:,} patches of diameter {size.diameter}"
     rng = np.random.default_rng(0)
 
     def cut(theta: NDArray[np.float64]) -> NDArray[np.float64]:
         here = np.ones_like(theta)
-        return cut_turned(picture, y * here, x * here, theta, size.diameter)
+        return cut_turned(image, y * here, x * here, theta, size.diameter)
 
     template = cut(np.zeros(1))
     mean = template.mean()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import ndimage, sparse
 
 from dsc import pixel_basis, rotation_matrix
-from dsc.experiments.data import SPLINE_ORDER, LabelledPicture
+from dsc.experiments.data import SPLINE_ORDER, LabelledImage
 
 RIM = 4  # pixels around a disk, more than an interpolation reaches
 
@@ -39,9 +39,7 @@ class TurnedDisks:
         return float(((turned - self.after) ** 2).sum() / (self.after**2).sum())
 
 
-def cut_turned(
-    picture: LabelledPicture, y: Floats, x: Floats, theta: Floats, diameter: int
-) -> Floats:
+def cut_turned(image: LabelledImage, y: Floats, x: Floats, theta: Floats, diameter: int) -> Floats:
     """Disks centred at (y, x) of the picture turned about them by theta: (patch, pixel)."""
     center = (diameter - 1) / 2
     dy, dx = (axis - center for axis in np.nonzero(pixel_basis(diameter).mask))
@@ -49,24 +47,24 @@ def cut_turned(
     places = [y[:, None] - offset.imag, x[:, None] + offset.real]
     return np.asarray(
         ndimage.map_coordinates(
-            picture.spline, places, order=SPLINE_ORDER, prefilter=False, mode="mirror"
+            image.spline, places, order=SPLINE_ORDER, prefilter=False, mode="mirror"
         )
     )
 
 
 def turned_disks(
-    pictures: list[LabelledPicture], diameter: int, per_picture: int, n_turns: int
+    images: list[LabelledImage], diameter: int, per_image: int, n_turns: int
 ) -> TurnedDisks:
     """Random disks of all pictures, each turned by one of `n_turns` random angles."""
     rng = np.random.default_rng(diameter)
     turns = rng.uniform(0, 2 * np.pi, n_turns)
     parts = []
-    for picture in pictures:
-        high = np.array(picture.grey.shape)[:, None] - diameter
-        y, x = rng.integers(diameter, high, (2, per_picture)).astype(float)
-        theta = np.resize(turns, per_picture)
-        still = np.zeros(per_picture)
-        parts.append([cut_turned(picture, y, x, t, diameter) for t in (still, theta)] + [theta])
+    for image in images:
+        high = np.array(image.grey.shape)[:, None] - diameter
+        y, x = rng.integers(diameter, high, (2, per_image)).astype(float)
+        theta = np.resize(turns, per_image)
+        still = np.zeros(per_image)
+        parts.append([cut_turned(image, y, x, t, diameter) for t in (still, theta)] + [theta])
     return TurnedDisks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 

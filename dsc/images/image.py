@@ -24,27 +24,15 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
-    """One grey picture, wherever it is.
+class Image:
+    """One grey picture, wherever it is."""
 
-    Attributes
-    ----------
-    name
-        For people.
-    label
-        Its class, if it has one.
-    shape
-        (y, x).
-    source
-        A file and the page in it, a plane of a Zarr array, or the pixels.
-    token
-        Under which its tiles are kept: a Zarr array may be another one when it is opened again.
-    """
-
-    name: str
-    label: str | None
-    shape: tuple[int, int]
+    name: str  # for people
+    label: str | None  # its class, if it has one
+    shape: tuple[int, int]  # (y, x)
+    # a file and the page in it, a plane of a Zarr array, or the pixels
     source: tuple[Path, int] | Plane | NDArray[Any] = field(repr=False)
+    # under which its tiles are kept: a Zarr array may be another one when it is opened again
     token: str = field(default_factory=lambda: uuid.uuid4().hex, repr=False)
 
     @property
@@ -94,10 +82,10 @@ class Picture:
         return DECODED.put(key, decode(path, page)) if pixels is None else pixels
 
 
-Inputs = Input | Iterable[Input] | list[Picture]
+Inputs = Input | Iterable[Input] | list[Image]
 
 
-def open_pictures(inputs: Input | Iterable[Input]) -> list[Picture]:
+def open_images(inputs: Input | Iterable[Input]) -> list[Image]:
     """All pictures of some inputs, sorted by path.
 
     Parameters
@@ -111,36 +99,36 @@ def open_pictures(inputs: Input | Iterable[Input]) -> list[Picture]:
     -------
     The pictures. All that cannot be used is named in one error, of very many the first hundred.
     """
-    pictures, problems = scan_inputs(inputs)
+    images, problems = scan_inputs(inputs)
     raise_listed("pictures", problems)
-    return pictures
+    return images
 
 
-def scan_inputs(inputs: Inputs) -> tuple[list[Picture], list[str]]:
+def scan_inputs(inputs: Inputs) -> tuple[list[Image], list[str]]:
     """The pictures of some inputs, and what is wrong with the others.
 
     Pictures that are open already stay as they are, in their order.
     """
-    if isinstance(inputs, list) and inputs and isinstance(inputs[0], Picture):
+    if isinstance(inputs, list) and inputs and isinstance(inputs[0], Image):
         return inputs, []
     found, problems = find(inputs)  # type: ignore[arg-type]
-    pictures: list[Picture] = []
+    images: list[Image] = []
     for item, name in zip(found, names_of(found), strict=True):
         try:
-            pictures += _pictures(item, name)
+            images += _images(item, name)
         except Exception as error:  # whatever a decoder raises is the file's fault
-            problems.append(picture_problem(name, error))
-    return pictures, problems
+            problems.append(image_problem(name, error))
+    return images, problems
 
 
-def picture_problem(picture: Picture | str, error: Exception) -> str:
+def image_problem(image: Image | str, error: Exception) -> str:
     """What is wrong with a picture, in one line that names it."""
-    name = picture if isinstance(picture, str) else picture.name
+    name = image if isinstance(image, str) else image.name
     text = " ".join(str(error).split()) or type(error).__name__
     return text if text.startswith(name) else f"{name}: {text}"
 
 
-def _pictures(item: Source, name: str) -> Iterator[Picture]:
+def _images(item: Source, name: str) -> Iterator[Image]:
     source = item.place
     if isinstance(source, np.ndarray):
         entries: list[tuple[Any, tuple[int, int]]] = [
@@ -154,4 +142,4 @@ def _pictures(item: Source, name: str) -> Iterator[Picture]:
         raise DscError("found no picture in it")
     for number, (origin, shape) in enumerate(entries):
         numbered = name if len(entries) == 1 else f"{name}[{number}]"
-        yield Picture(numbered, item.label, (int(shape[0]), int(shape[1])), origin)
+        yield Image(numbered, item.label, (int(shape[0]), int(shape[1])), origin)

@@ -21,21 +21,11 @@ Input = str | os.PathLike[str] | NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A file, a Zarr or an array that holds pictures.
+    """A file, a Zarr or an array that holds pictures."""
 
-    Attributes
-    ----------
-    place
-        Path of a file, URL or path of a Zarr, or an array.
-    label
-        Its class, if it comes from a folder of one.
-    folder
-        The folder it was found in, if that was given and not the file.
-    """
-
-    place: Path | str | NDArray[Any]
-    label: str | None = None
-    folder: Path | None = None
+    place: Path | str | NDArray[Any]  # path of a file, URL or path of a Zarr, or an array
+    label: str | None = None  # its class, if it comes from a folder of one
+    folder: Path | None = None  # the folder it was found in, if that was given and not the file
 
 
 def find(inputs: Input | Iterable[Input]) -> tuple[list[Source], list[str]]:
@@ -100,11 +90,11 @@ def _expand(path: Path, problems: list[str]) -> Iterator[Source]:
 
 
 def _expand_folder(folder: Path, problems: list[str]) -> Iterator[Source]:
-    direct = _pictures_in(folder)
+    direct = _images_in(folder)
     subfolders = [
         p for p in folder.iterdir() if p.is_dir() and not (is_zarr(p) or p.name[0] == ".")
     ]
-    classes = {sub.name: inside for sub in sorted(subfolders) if (inside := _pictures_in(sub))}
+    classes = {sub.name: inside for sub in sorted(subfolders) if (inside := _images_in(sub))}
     if direct and classes:
         problems.append(
             f"{folder}: found pictures in it and in its folders {', '.join(classes)}: say which, "
@@ -118,7 +108,7 @@ def _expand_folder(folder: Path, problems: list[str]) -> Iterator[Source]:
         problems.append(f"{folder}: found no pictures in it, nor in folders directly below it")
 
 
-def _pictures_in(folder: Path) -> list[Path]:
+def _images_in(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.iterdir()

@@ -20,25 +20,13 @@ COLORS = (3, 4)  # length of a last axis that is taken for red, green, blue (and
 
 @dataclass(frozen=True)
 class Plane:
-    """One picture inside a Zarr array that is not ours.
+    """One picture inside a Zarr array that is not ours."""
 
-    Attributes
-    ----------
-    url, path
-        The Zarr store, and the array in it ("" if the store is the array).
-    metadata
-        SHA-256 of the array's metadata, by which a change is noticed.
-    index
-        Where the picture is along the leading axes.
-    shape, chunks
-        (y, x) of the picture and of the array's chunks.
-    """
-
-    url: str
+    url: str  # the Zarr store, and the array in it ("" if the store is the array)
     path: str
-    metadata: str
-    index: tuple[int, ...]
-    shape: tuple[int, int]
+    metadata: str  # SHA-256 of the array's metadata, by which a change is noticed
+    index: tuple[int, ...]  # where the picture is along the leading axes
+    shape: tuple[int, int]  # (y, x) of the picture and of the array's chunks
     chunks: tuple[int, int]
 
     def read(self, y: slice, x: slice) -> NDArray[Any]:

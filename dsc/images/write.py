@@ -26,7 +26,7 @@ def check_new_file(out: str) -> Path:
     return path
 
 
-def write_picture(path: Path, grey: NDArray[np.float32]) -> None:
+def write_image(path: Path, grey: NDArray[np.float32]) -> None:
     """Write grey values (y, x), whole or not at all; PNG has 256 levels from 0 to 1."""
     data = io.BytesIO()
     suffix = path.suffix.lower()

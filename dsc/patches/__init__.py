@@ -1,7 +1,6 @@
 """From pictures to patches, and one way to read patches wherever they are."""
 
-from dsc.images import CACHE_BYTES, Picture, open_pictures
-from dsc.patches import schema as _schema  # noqa: F401 (registers what is stored)
+from dsc.patches import schema as _schema
 from dsc.patches.arrays import ArrayPatches, as_source
 from dsc.patches.config import PatchConfig
 from dsc.patches.cut import cut_grid
@@ -9,19 +8,3 @@ from dsc.patches.extract import extract_patches
 from dsc.patches.scan import Grid
 from dsc.patches.source import PatchSource
 from dsc.patches.stored import StoredPatches, materialize_span, open_patches
-
-__all__ = [
-    "CACHE_BYTES",
-    "ArrayPatches",
-    "Grid",
-    "PatchConfig",
-    "PatchSource",
-    "Picture",
-    "StoredPatches",
-    "as_source",
-    "cut_grid",
-    "extract_patches",
-    "materialize_span",
-    "open_patches",
-    "open_pictures",
-]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.images import CACHE, Picture, Plane, Tile, tiles_of, to_grey
+from dsc.images import CACHE, Image, Plane, Tile, tiles_of, to_grey
 from dsc.patches.scan import Scan, digest
 from dsc.store import Store, add_group
 
@@ -62,28 +62,26 @@ class Run:
         return (min(fit, self.count) if whole else 1, *self.tile)
 
 
-def _runs(pictures: list[Picture], scans: list[Scan]) -> list[Run]:
+def _runs(images: list[Image], scans: list[Scan]) -> list[Run]:
     """Group pictures: equal shapes in a row share a stack, Zarr arrays are referred to."""
     runs: list[Run] = []
     n_stacks = 0
-    for number, (picture, seen) in enumerate(zip(pictures, scans, strict=True)):
-        if isinstance(picture.source, Plane):
-            runs.append(
-                Run(number, 1, picture.shape, picture.tile, None, picture.source, seen.digests)
-            )
-        elif runs and runs[-1].stack and runs[-1].shape == picture.shape:
+    for number, (image, seen) in enumerate(zip(images, scans, strict=True)):
+        if isinstance(image.source, Plane):
+            runs.append(Run(number, 1, image.shape, image.tile, None, image.source, seen.digests))
+        elif runs and runs[-1].stack and runs[-1].shape == image.shape:
             last = runs.pop()
             runs.append(Run(last.first, last.count + 1, last.shape, last.tile, last.stack))
         else:
             stack = f"pictures/stack_{n_stacks:05d}"
-            runs.append(Run(number, 1, picture.shape, picture.tile, stack))
+            runs.append(Run(number, 1, image.shape, image.tile, stack))
             n_stacks += 1
     return runs
 
 
-def write_album(store: Store, pictures: list[Picture], scans: list[Scan]) -> None:
+def write_album(store: Store, images: list[Image], scans: list[Scan]) -> None:
     """Write the table of the pictures, and those that are not referred to."""
-    runs = _runs(pictures, scans)
+    runs = _runs(images, scans)
     stacks = {
         run.stack.removeprefix("pictures/"): ((run.count, *run.shape), run.chunks)
         for run in runs
@@ -93,7 +91,7 @@ def write_album(store: Store, pictures: list[Picture], scans: list[Scan]) -> Non
     for run in runs:
         if run.stack is None:
             continue
-        members = list(zip(pictures, scans, strict=True))[run.first : run.first + run.count]
+        members = list(zip(images, scans, strict=True))[run.first : run.first + run.count]
         step = run.chunks[0]
         for begin in range(0, run.count, step):
             for tile in tiles_of(run.shape, run.tile):
@@ -101,10 +99,10 @@ def write_album(store: Store, pictures: list[Picture], scans: list[Scan]) -> Non
                 store.write(run.stack, (begin, tile.y.start, tile.x.start), np.stack(same))
 
 
-def _read_same(picture: Picture, seen: Scan, tile: Tile) -> Floats:
-    pixels = picture.read(tile.y.start, tile.y.stop, tile.x.start, tile.x.stop)
+def _read_same(image: Image, seen: Scan, tile: Tile) -> Floats:
+    pixels = image.read(tile.y.start, tile.y.stop, tile.x.start, tile.x.stop)
     if digest(pixels) != seen.digests[tile.number]:
-        raise DscError(f"{picture.name}: changed while it was being read: extract again")
+        raise DscError(f"{image.name}: changed while it was being read: extract again")
     return pixels
 
 

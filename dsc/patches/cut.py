@@ -49,18 +49,10 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Cutter:
-    """How disks are cut and normalised.
+    """How disks are cut and normalised."""
 
-    Attributes
-    ----------
-    diameter
-        Pixels across a disk.
-    center, unit
-        Subtract the mean of the disk's pixels; divide by their norm.
-    """
-
-    diameter: int
-    center: bool
+    diameter: int  # pixels across a disk
+    center: bool  # subtract the mean of the disk's pixels; divide by their norm
     unit: bool
 
     def cut_album(self, album: Album, at: Positions, out: Floats) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dsc.basis import SteerableBasis, make_basis
 from dsc.counter import choose, uniform_bits
 from dsc.errors import DscError, raise_listed
-from dsc.images import DECODED, Inputs, Picture, picture_problem, scan_inputs
+from dsc.images import DECODED, Image, Inputs, image_problem, scan_inputs
 from dsc.patches.album import write_album
 from dsc.patches.config import PatchConfig
 from dsc.patches.scan import Indices, Scan, scan
@@ -36,7 +36,7 @@ CHUNK_BYTES = 8 * 2**20  # of coordinates in a chunk, at most
 class _Choice:
     """Pictures, what was seen of each, and what was asked for."""
 
-    pictures: list[Picture]
+    images: list[Image]
     scans: list[Scan]
     config: PatchConfig
 
@@ -46,7 +46,7 @@ class _Choice:
 
     @property
     def label_names(self) -> list[str]:
-        return sorted({picture.label for picture in self.pictures if picture.label is not None})
+        return sorted({image.label for image in self.images if image.label is not None})
 
     @property
     def first_windows(self) -> list[int]:
@@ -62,7 +62,7 @@ def extract_patches(
     Parameters
     ----------
     inputs
-        Pictures, as `open_pictures` takes or returns them. Those of Zarr arrays are referred to,
+        Pictures, as `open_images` takes or returns them. Those of Zarr arrays are referred to,
         not copied.
     out
         Path or URL of the new patch set.
@@ -76,7 +76,7 @@ def extract_patches(
     config = PatchConfig() if config is None else config
     check_free(out)
     choice = _subset(_look(inputs, config))
-    pictures, scans, n_patches = choice.pictures, choice.scans, choice.n_patches
+    images, scans, n_patches = choice.images, choice.scans, choice.n_patches
     if n_patches == 0:
         n_windows = sum(seen.n_windows for seen in scans)
         raise DscError(
@@ -85,7 +85,7 @@ def extract_patches(
         )
     basis = None if config.materialize is None else make_basis(config.materialize, config.diameter)
     store = _create(out, choice, basis)
-    write_album(store, pictures, scans)
+    write_album(store, images, scans)
     DECODED.clear()
     _write_positions(store, choice)
     if basis is not None:
@@ -98,17 +98,17 @@ def extract_patches(
 
 
 def _look(inputs: Inputs, config: PatchConfig) -> _Choice:
-    pictures, problems = scan_inputs(inputs)
+    images, problems = scan_inputs(inputs)
     scans = []
-    for picture in pictures:
+    for image in images:
         try:
-            scans.append(scan(picture, config))
+            scans.append(scan(image, config))
         except Exception as error:  # whatever a decoder raises is the file's fault
-            problems.append(picture_problem(picture, error))
-    if config.per_class is not None and any(picture.label is None for picture in pictures):
+            problems.append(image_problem(image, error))
+    if config.per_class is not None and any(image.label is None for image in images):
         problems.append("per_class: found pictures without a class, need one folder per class")
     raise_listed("pictures", problems)
-    return _Choice(pictures, scans, config)
+    return _Choice(images, scans, config)
 
 
 def _subset(choice: _Choice) -> _Choice:
@@ -118,8 +118,8 @@ def _subset(choice: _Choice) -> _Choice:
         return choice
     chosen: dict[object, Indices] = {}
     groups = [
-        number if config.per_image is not None else picture.label
-        for number, picture in enumerate(choice.pictures)
+        number if config.per_image is not None else image.label
+        for number, image in enumerate(choice.images)
     ]
     size = config.per_image or config.per_class or 0
     for group, seen, first in zip(groups, scans, firsts, strict=True):
@@ -177,7 +177,7 @@ def _create(out: str | PathLike[str], choice: _Choice, basis: SteerableBasis | N
         "turned": bool(config.rotate),
         "fingerprint": _fingerprint(choice),
         "configuration": asdict(config),
-        "picture_names": [picture.name for picture in choice.pictures],
+        "picture_names": [image.name for image in choice.images],
     }
     variables, sizes, chunk = [], {"patch": choice.n_patches}, CHUNK
     if labels:
@@ -208,7 +208,7 @@ def _fingerprint(choice: _Choice) -> str:
 
 def _write_positions(store: Store, choice: _Choice) -> None:
     names = choice.label_names
-    labels = [names.index(p.label) if p.label else 0 for p in choice.pictures]
+    labels = [names.index(p.label) if p.label else 0 for p in choice.images]
     label_of = np.array(labels, np.int32)
     for number, columns in enumerate(_positions(choice)):
         if names:

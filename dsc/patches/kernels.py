@@ -66,7 +66,7 @@ def _normalize(out, p, center, unit):
 
 
 @_compile(_READ, _INDEX, _INDEX, _INDEX, boolean, boolean, _OUT)
-def cut(picture, start, row, offset, center, unit, out):
+def cut(image, start, row, offset, center, unit, out):
     """Cut disks: out[row[i]] = picture[start[i] + offset], centered and scaled.
 
     picture is flat; start is where a patch's window begins in it, offset where the pixels of the
@@ -76,7 +76,7 @@ def cut(picture, start, row, offset, center, unit, out):
     for i in range(start.size):
         p, begin = row[i], start[i]
         for k in range(offset.size):
-            out[p, k] = picture[begin + offset[k]]
+            out[p, k] = image[begin + offset[k]]
         if normed:
             _normalize(out, p, center, unit)
 
@@ -122,7 +122,7 @@ def cut_turned(spline, y, x, turn, dy, dx, row, center, unit, out):
 
 
 @_compile(_READ_2D, int64, int64, float64, types.Array(boolean, 2, "A"))
-def keep_windows(picture, side, stride, min_std, out):
+def keep_windows(image, side, stride, min_std, out):
     """out[i, j] = whether the window at (i, j) · stride has a standard deviation > min_std.
 
     The sample standard deviation (ddof = 1) of all pixels of the square, in float64, in two passes
@@ -138,7 +138,7 @@ def keep_windows(picture, side, stride, min_std, out):
         column[:] = 0.0
         for y in range(i * stride, i * stride + side):
             for j in range(width + side - 1):
-                column[j] += picture[y, j]
+                column[j] += image[y, j]
         for x in range(side):
             for j in range(width):
                 mean[j] += column[x + j]
@@ -147,7 +147,7 @@ def keep_windows(picture, side, stride, min_std, out):
         for y in range(i * stride, i * stride + side):
             for x in range(side):
                 for j in range(width):
-                    away = picture[y, x + j] - mean[j]
+                    away = image[y, x + j] - mean[j]
                     energy[j] += away * away
         for j in range(n_columns):
             out[i, j] = np.sqrt(energy[j * stride] / (count - 1)) > min_std

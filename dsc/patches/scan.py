@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.images import Picture, tiles_of
+from dsc.images import Image, tiles_of
 from dsc.patches import kernels
 from dsc.patches.config import PatchConfig
 
@@ -21,21 +21,11 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Grid:
-    """The windows of a picture that may become patches, numbered row by row.
+    """The windows of a picture that may become patches, numbered row by row."""
 
-    Attributes
-    ----------
-    margin
-        First row and first column of the first window.
-    stride
-        Pixels between windows.
-    n_y, n_x
-        How many there are.
-    """
-
-    margin: int
-    stride: int
-    n_y: int
+    margin: int  # first row and first column of the first window
+    stride: int  # pixels between windows
+    n_y: int  # how many there are
     n_x: int
 
     @staticmethod
@@ -71,24 +61,13 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """What was seen of a picture.
+    """What was seen of a picture."""
 
-    Attributes
-    ----------
-    grid
-        Its windows.
-    digests
-        SHA-256 of every tile's grey values, row by row.
-    sha256
-        Of the picture as a whole.
-    kept
-        One entry per row of tiles: the number of its first window, how many it has, and a bit for
-        each that says whether it is a patch.
-    """
-
-    grid: Grid
-    digests: tuple[str, ...]
-    sha256: str
+    grid: Grid  # its windows
+    digests: tuple[str, ...]  # SHA-256 of every tile's grey values, row by row
+    sha256: str  # of the picture as a whole
+    # one entry per row of tiles: the number of its first window, how many it has, and a bit for
+    # each that says whether it is a patch
     kept: tuple[tuple[int, int, NDArray[np.uint8]], ...]
 
     @property
@@ -125,14 +104,14 @@ def digest(pixels: NDArray[np.float32]) -> str:
     return hashlib.sha256(np.ascontiguousarray(pixels, "<f4").data).hexdigest()
 
 
-def scan(picture: Picture, config: PatchConfig) -> Scan:
+def scan(image: Image, config: PatchConfig) -> Scan:
     """Hash a picture and find its patches."""
-    grid = Grid.of(picture.shape, config)
+    grid = Grid.of(image.shape, config)
     digests: list[str] = []
     kept = []
     flags = np.empty((0, grid.n_x), np.bool_)
-    for _, y, x in tiles_of(picture.shape, picture.tile):
-        pixels = picture.read(y.start, y.stop, x.start, x.stop)
+    for _, y, x in tiles_of(image.shape, image.tile):
+        pixels = image.read(y.start, y.stop, x.start, x.stop)
         if not np.isfinite(pixels).all():
             raise DscError(
                 f"found NaN or infinite pixels in rows {y.start} to {y.stop}, columns {x.start} "
@@ -146,9 +125,9 @@ def scan(picture: Picture, config: PatchConfig) -> Scan:
         if config.min_std > 0 and rows.start < rows.stop and columns.start < columns.stop:
             extents = (grid.extent(part, config.diameter) for part in (rows, columns))
             (y0, y1), (x0, x1) = extents  # windows that begin in this tile may reach into the next
-            window, keep = picture.read(y0, y1, x0, x1), flags[:, columns]
+            window, keep = image.read(y0, y1, x0, x1), flags[:, columns]
             kernels.keep_windows(window, config.diameter, config.stride, config.min_std, keep)
-        if x.stop == picture.shape[1]:
+        if x.stop == image.shape[1]:
             kept.append((rows.start * grid.n_x, flags.size, np.packbits(flags)))
-    whole = hashlib.sha256(repr((picture.shape, picture.tile, digests)).encode()).hexdigest()
+    whole = hashlib.sha256(repr((image.shape, image.tile, digests)).encode()).hexdigest()
     return Scan(grid, tuple(digests), whole, tuple(kept))

@@ -20,25 +20,3 @@ from dsc.pursuit.kernels import (
     to_columns,
 )
 from dsc.pursuit.tables import Search, back_tables, packed_order, search_tables
-
-__all__ = [
-    "ANGLES",
-    "BLOCK",
-    "EMPTY",
-    "MOST_STILL",
-    "NO_GAIN",
-    "Coder",
-    "Codes",
-    "Search",
-    "back_tables",
-    "check_angles",
-    "check_atoms",
-    "correlate",
-    "decode",
-    "encode",
-    "packed_order",
-    "scores",
-    "search_tables",
-    "take_patch",
-    "to_columns",
-]

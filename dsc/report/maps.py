@@ -7,13 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+import PIL.Image
 from numpy.typing import NDArray
-from PIL import Image
 from skimage.color import rgb2lab
 
 from dsc.errors import DscError
-from dsc.images import Picture
-from dsc.texture import TextureModel, check_pictures, label_map
+from dsc.images import Image
+from dsc.texture import TextureModel, check_images, label_map
 
 MOST_CHROMA = 78  # in CIELAB: colours that do not glare
 FIRST_COLOURS = (  # Okabe and Ito: colour-blind people can tell them apart
@@ -62,17 +62,17 @@ def paint(labels: NDArray[np.integer], colours: Colours) -> NDArray[np.uint8]:
     return painted
 
 
-def write_maps(model: TextureModel, pictures: Sequence[Picture], folder: Path) -> None:
+def write_maps(model: TextureModel, images: Sequence[Image], folder: Path) -> None:
     """Write the class map of every picture as a PNG of colours, black where there is no class.
 
     Refuses names that exist or that two pictures share before anything is written.
     """
-    files = [folder / f"{picture.name.replace('/', '_')}.png" for picture in pictures]
+    files = [folder / f"{image.name.replace('/', '_')}.png" for image in images]
     taken = [path for path in files if path.exists() or files.count(path) > 1]
     if taken:
         raise DscError(f"{taken[0]}: exists already, or two pictures share it: choose other names")
-    check_pictures(pictures, model.config.diameter)
+    check_images(images, model.config.diameter)
     folder.mkdir(parents=True, exist_ok=True)
     colours = class_colours(len(model.label_names))
-    for picture, path in zip(pictures, files, strict=True):
-        Image.fromarray(paint(label_map(model.labeller, picture), colours)[..., :3]).save(path)
+    for image, path in zip(images, files, strict=True):
+        PIL.Image.fromarray(paint(label_map(model.labeller, image), colours)[..., :3]).save(path)

@@ -64,19 +64,11 @@ class Page:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the files of a report go.
+    """Where the files of a report go."""
 
-    Attributes
-    ----------
-    html, numbers
-        The page, and the JSON file with its facts.
-    prefix
-        What the names of the plots begin with.
-    """
-
-    html: Path
+    html: Path  # the page, and the JSON file with its facts
     numbers: Path
-    prefix: str = ""
+    prefix: str = ""  # what the names of the plots begin with
 
     @staticmethod
     def folder(path: Path) -> Place:

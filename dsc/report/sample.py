@@ -33,21 +33,11 @@ Shades = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Patches that were coded for the report.
+    """Patches that were coded for the report."""
 
-    Attributes
-    ----------
-    number
-        (patch,) their numbers in the set.
-    codes
-        Their codes.
-    error, energy
-        (patch,) squared error and squared norm in pixels.
-    """
-
-    number: NDArray[np.int64]
-    codes: Codes
-    error: NDArray[np.float64]
+    number: NDArray[np.int64]  # (patch,) their numbers in the set
+    codes: Codes  # their codes
+    error: NDArray[np.float64]  # (patch,) squared error and squared norm in pixels
     energy: NDArray[np.float64]
 
     def __len__(self) -> int:

@@ -18,7 +18,7 @@ from dsc.report import texture_figures as plots
 from dsc.report.figures import draw
 from dsc.report.maps import class_colours
 from dsc.report.render import Page, Place
-from dsc.report.texture_pictures import COLUMNS, Bytes, Gallery
+from dsc.report.texture_images import COLUMNS, Bytes, Gallery
 from dsc.texture import BINS, Benchmark, Evaluation, Method
 from dsc.version import __version__
 
@@ -73,7 +73,7 @@ def write_texture_report(
 def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dict[str, Any]:
     """All numbers of the report."""
     model, data = evaluation.model, evaluation.data
-    windows = (math.prod(model.labeller.grid(one.shape)) for one in data.train.pictures)
+    windows = (math.prod(model.labeller.grid(one.shape)) for one in data.train.images)
     rows = [
         evaluation.as_method("ours", "this run"),
         *(
@@ -88,7 +88,7 @@ def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dic
         "kind": KIND,
         "title": f"Texture classification of {data.name}",
         "data": f"{len(data.train):,} training and {len(data.test):,} test pictures of {data.name}",
-        **_pictures_of(data),
+        **_images_of(data),
         "config": {**asdict(model.config), "n_angles": model.labeller.n_angles},
         "accuracy": evaluation.accuracy,
         "accuracy_by_angle": evaluation.accuracy_by_angle,
@@ -114,7 +114,7 @@ def compared_method(path: str | PathLike[str], data: Benchmark) -> Method:
         row = {name: facts["methods"][0][name] for name in ("method", "setting", "accuracy")}
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise DscError(f"compare: found no report of an evaluation at {file}") from error
-    expected = _pictures_of(data)
+    expected = _images_of(data)
     found = {key: facts.get(key) for key in expected}
     if found != expected:
         raise DscError(
@@ -124,7 +124,7 @@ def compared_method(path: str | PathLike[str], data: Benchmark) -> Method:
     return Method(**row, source=f"the run {name}", group="compared", suite=data.name)
 
 
-def _pictures_of(data: Benchmark) -> dict[str, Any]:
+def _images_of(data: Benchmark) -> dict[str, Any]:
     """What two evaluations share that can be compared."""
     return {
         "suite": data.name,

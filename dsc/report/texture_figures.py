@@ -22,7 +22,7 @@ from dsc.report.figures import (
     set_accuracy_axis,
     set_error_axis,
 )
-from dsc.report.texture_pictures import COLUMNS, Bytes, ClassMap, Mistake
+from dsc.report.texture_images import COLUMNS, Bytes, ClassMap, Mistake
 
 LOW_ENDS = (0.99, 0.98, 0.95, 0.9, 0.8, 0.5, 0.0)  # where an axis of accuracies may begin
 MOST_LETTERS = 16  # of a class in a figure
@@ -144,7 +144,7 @@ def plot_atoms(atoms: Bytes, names: Sequence[str]) -> Figure:
 
 def plot_maps(maps: Sequence[ClassMap]) -> Figure:
     """Test pictures, each beside the classes of its patches."""
-    return _tiled([[one.picture, one.painted] for one in maps], [_taken_for(one) for one in maps])
+    return _tiled([[one.image, one.painted] for one in maps], [_taken_for(one) for one in maps])
 
 
 def plot_pairs(mistakes: Sequence[Mistake]) -> Figure:

@@ -6,28 +6,3 @@ from dsc.store.objects import normalize, read_object, sha256, zarr_store
 from dsc.store.schema import FORMAT, Variable, kinds, register, schema_of
 from dsc.store.store import Store, is_finished, open_dataset, open_store
 from dsc.store.store import open_dataset as open  # noqa: A004
-
-__all__ = [
-    "FORMAT",
-    "Store",
-    "Variable",
-    "add_group",
-    "basis_schema",
-    "basis_sizes",
-    "basis_variables",
-    "check_free",
-    "create",
-    "is_finished",
-    "kinds",
-    "normalize",
-    "open",
-    "open_dataset",
-    "open_store",
-    "read_basis",
-    "read_object",
-    "register",
-    "remove_store",
-    "schema_of",
-    "sha256",
-    "zarr_store",
-]

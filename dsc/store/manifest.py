@@ -25,23 +25,13 @@ Metadata = Mapping[str, Any]  # a parsed zarr.json
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a finished store is made of.
+    """What a finished store is made of."""
 
-    Attributes
-    ----------
-    kind, format, dsc_version
-        What it is, and who wrote it.
-    metadata
-        SHA-256 of each metadata file by key.
-    chunks
-        Number of chunks of each array along each dimension.
-    """
-
-    kind: str
+    kind: str  # what it is, and who wrote it
     format: int
     dsc_version: str
-    metadata: dict[str, str]
-    chunks: dict[str, list[int]]
+    metadata: dict[str, str]  # SHA-256 of each metadata file by key
+    chunks: dict[str, list[int]]  # number of chunks of each array along each dimension
 
 
 def chunk_counts(array: Metadata) -> list[int]:

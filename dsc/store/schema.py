@@ -24,34 +24,17 @@ _schemas: dict[str, dict[str, Variable]] = {}
 
 @dataclass(frozen=True)
 class Variable:
-    """One array of a store, or a group of arrays that are alike.
+    """One array of a store, or a group of arrays that are alike."""
 
-    Attributes
-    ----------
-    name
-        Its name.
-    dims
-        Names of its dimensions.
-    dtype
-        NumPy's name of what it holds.
-    description, units
-        For people: both become attributes of the array.
-    required
-        Whether every store of the kind has it.
-    compressed
-        Whether zstd pays for its time.
-    group
-        Whether this is a group of any number of such arrays, each of its own size: they are added
-        by `add_group`, and checked when they are read.
-    """
-
-    name: str
-    dims: tuple[str, ...]
-    dtype: str
-    description: str
+    name: str  # its name
+    dims: tuple[str, ...]  # names of its dimensions
+    dtype: str  # numPy's name of what it holds
+    description: str  # for people: both become attributes of the array
     units: str = ""
-    required: bool = True
-    compressed: bool = True
+    required: bool = True  # whether every store of the kind has it
+    compressed: bool = True  # whether zstd pays for its time
+    # whether this is a group of any number of such arrays, each of its own size: they are added by
+    # `add_group`, and checked when they are read
     group: bool = False
 
 

@@ -28,24 +28,12 @@ Selection = slice | tuple[slice, ...] | EllipsisType
 
 @dataclass(frozen=True)
 class Store:
-    """One store: a Zarr v3 group of a known kind, at a path or URL.
+    """One store: a Zarr v3 group of a known kind, at a path or URL."""
 
-    Attributes
-    ----------
-    url
-        Where it is: an absolute path, or a URL that fsspec knows.
-    kind
-        "patches", "model", "codes" or "texture".
-    token
-        Tells this store from others that were or will be at the same place.
-    writable
-        True until it is finished.
-    """
-
-    url: str
-    kind: str
-    token: str
-    writable: bool = False
+    url: str  # where it is: an absolute path, or a URL that fsspec knows
+    kind: str  # "patches", "model", "codes" or "texture"
+    token: str  # tells this store from others that were or will be at the same place
+    writable: bool = False  # True until it is finished
 
     @property
     def attributes(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Classes of textures that may appear in any orientation."""
 
-from dsc.texture import schema as _schema  # noqa: F401 (registers what is stored)
+from dsc.texture import schema as _schema
 from dsc.texture.config import BINS, HISTOGRAMS, METHODS, TextureConfig
 from dsc.texture.dataset import Dataset, label_indices, read_inputs
 from dsc.texture.evaluate import (
@@ -16,7 +16,7 @@ from dsc.texture.histograms import (
     FeatureLog,
     Labelling,
     by_class_and_atom,
-    check_pictures,
+    check_images,
     count_labels,
     joined_counts,
     shares,
@@ -36,43 +36,3 @@ from dsc.texture.settings import (
     Validation,
 )
 from dsc.texture.sweep import Setting, run_sweep
-
-__all__ = [
-    "ATOM_WEIGHT",
-    "BINS",
-    "CAUTION",
-    "HISTOGRAMS",
-    "METHODS",
-    "SWEPT",
-    "Benchmark",
-    "Dataset",
-    "Evaluation",
-    "FeatureLog",
-    "Labelling",
-    "Method",
-    "Setting",
-    "SettingResult",
-    "Sweep",
-    "SweepGrid",
-    "SweepResult",
-    "TextureConfig",
-    "TextureModel",
-    "Validation",
-    "by_class_and_atom",
-    "check_pictures",
-    "chi_square",
-    "count_labels",
-    "evaluate_texture",
-    "fit_texture",
-    "is_suite",
-    "joined_counts",
-    "label_indices",
-    "label_map",
-    "lbp_methods",
-    "read_inputs",
-    "read_suite",
-    "run_sweep",
-    "shares",
-    "spread",
-    "unit_range",
-]

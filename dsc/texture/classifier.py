@@ -18,7 +18,7 @@ from dsc.errors import not_fitted
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import label_indices, read_inputs
 from dsc.texture.fit import fit_texture
-from dsc.texture.histograms import FeatureLog, check_pictures, count_labels
+from dsc.texture.histograms import FeatureLog, check_images, count_labels
 from dsc.texture.labelling import label_map
 from dsc.texture.model import TextureModel
 
@@ -129,13 +129,13 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> NDArray[np.float64]:
         """(image, bin) the histograms of pictures, of classes and atoms among their patches."""
         model = self._fitted()
-        pictures = read_inputs(X, part="test").pictures
+        images = read_inputs(X, part="test").images
         log = None
         if self.run is not None:
             log = FeatureLog(Path(self.run) / "features.jsonl", model.labeller.identity)
         with self._engine() as engine:
-            features = count_labels(pictures, model.labeller, engine, log)
-        return model.describe(features, [picture.name for picture in pictures])
+            features = count_labels(images, model.labeller, engine, log)
+        return model.describe(features, [image.name for image in images])
 
     def distances(self, X: Any) -> NDArray[np.float64]:
         """(image, label) χ² to the nearest training picture of each class; small is alike."""
@@ -152,11 +152,11 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         truth = label_indices(data, model.label_names)
         return float((model.classify(self.transform(data))[0] == truth).mean())
 
-    def label_map(self, picture: Any) -> NDArray[np.int64]:
+    def label_map(self, image: Any) -> NDArray[np.int64]:
         """(y, x) the class of the patch around every pixel, a place in `classes_`; −1 for none."""
         model = self._fitted()
-        one = read_inputs([picture], part="test").pictures[0]
-        check_pictures([one], model.config.diameter)
+        one = read_inputs([image], part="test").images[0]
+        check_images([one], model.config.diameter)
         return label_map(model.labeller, one)
 
     def save(self, url: str | PathLike[str]) -> None:

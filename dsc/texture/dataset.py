@@ -17,10 +17,10 @@ from dsc.errors import DscError, raise_listed
 from dsc.images import (
     NUMPY,
     SUFFIXES,
-    Picture,
+    Image,
+    image_problem,
     is_zarr,
-    open_pictures,
-    picture_problem,
+    open_images,
     probe_array,
     take_plane,
 )
@@ -29,39 +29,30 @@ from dsc.texture.outex import Sample, is_suite, read_suite
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Pictures with their classes.
+    """Pictures with their classes."""
 
-    Attributes
-    ----------
-    pictures
-        In the order they were given.
-    labels
-        The class of each; None where it is not known.
-    angles
-        Degrees that a picture is turned by; None where it is not known.
-    """
-
-    pictures: tuple[Picture, ...]
-    labels: tuple[str | None, ...]
+    images: tuple[Image, ...]  # in the order they were given
+    labels: tuple[str | None, ...]  # the class of each; None where it is not known
+    # degrees that a picture is turned by; None where it is not known
     angles: tuple[float | None, ...]
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.images)
 
     @property
     def order(self) -> str:
         """Hash of the names and classes in order."""
-        names = [picture.name for picture in self.pictures]
+        names = [image.name for image in self.images]
         return hashlib.sha256(repr((names, self.labels)).encode()).hexdigest()
 
     @cached_property
     def hashes(self) -> tuple[str, ...]:
         """SHA-256 of each picture."""
-        return tuple(map(picture_hash, self.pictures))
+        return tuple(map(image_hash, self.images))
 
 
 def read_inputs(
-    images: Any,
+    inputs: Any,
     labels: Sequence[Any] | None = None,
     problem: str = "000",
     classes: Sequence[str] = (),
@@ -71,7 +62,7 @@ def read_inputs(
 
     Parameters
     ----------
-    images
+    inputs
         An array (image, y, x), a sequence of arrays (y, x) or (y, x, color) or of files; a folder
         with one folder per class; or a suite in Outex layout.
     labels
@@ -83,32 +74,32 @@ def read_inputs(
     part
         "train" or "test" of a suite.
     """
-    if isinstance(images, Dataset):
-        return images
-    if isinstance(images, str | os.PathLike) and is_suite(images):
-        suite = read_suite(images, problem, classes)
+    if isinstance(inputs, Dataset):
+        return inputs
+    if isinstance(inputs, str | os.PathLike) and is_suite(inputs):
+        suite = read_suite(inputs, problem, classes)
         return read_samples(suite.train if part == "train" else suite.test)
-    if isinstance(images, str | os.PathLike):
+    if isinstance(inputs, str | os.PathLike):
         if labels is None and part == "train":
-            _check_folders(Path(images))
-        pictures = open_pictures(images)
+            _check_folders(Path(inputs))
+        images = open_images(inputs)
     else:
-        pictures = _read_items(images)
-    if not pictures:
+        images = _read_items(inputs)
+    if not images:
         raise DscError("pictures: found none, need at least one")
     if labels is None:
-        named: list[str | None] = [picture.label for picture in pictures]
+        named: list[str | None] = [image.label for image in images]
     else:
         named = [None if label is None else str(label) for label in labels]
-        if len(named) != len(pictures):
-            raise DscError(f"labels: found {len(named)}, need {len(pictures)}, one per picture")
+        if len(named) != len(images):
+            raise DscError(f"labels: found {len(named)}, need {len(images)}, one per picture")
     if classes:
         missing = sorted(set(classes) - {name for name in named if name is not None})
         if missing:
             raise DscError(f"classes: found no pictures of {', '.join(missing)}")
     kept = [i for i, name in enumerate(named) if not classes or name in classes]
     return Dataset(
-        tuple(pictures[i] for i in kept), tuple(named[i] for i in kept), (None,) * len(kept)
+        tuple(images[i] for i in kept), tuple(named[i] for i in kept), (None,) * len(kept)
     )
 
 
@@ -142,7 +133,7 @@ def label_indices(data: Dataset, label_names: Sequence[str]) -> NDArray[np.int64
 
 def check_classes(data: Dataset) -> tuple[str, ...]:
     """The names of the classes, refused if a picture has none or there are fewer than two."""
-    unknown = [p.name for p, label in zip(data.pictures, data.labels, strict=True) if label is None]
+    unknown = [p.name for p, label in zip(data.images, data.labels, strict=True) if label is None]
     if unknown:
         listed = ", ".join(unknown[:5]) + (" …" if len(unknown) > 5 else "")
         raise DscError(
@@ -160,7 +151,7 @@ def _check_folders(root: Path) -> None:
     if not root.is_dir() or is_zarr(root):
         return
     folders = [sub for sub in sorted(root.iterdir()) if sub.is_dir() and sub.name[0] != "."]
-    empty = [sub.name for sub in folders if not is_zarr(sub) and not any(_pictures_of(sub))]
+    empty = [sub.name for sub in folders if not is_zarr(sub) and not any(_images_of(sub))]
     if len(empty) < len(folders):
         problems = (
             f"class {name}: found no pictures in its folder, need at least one" for name in empty
@@ -168,61 +159,61 @@ def _check_folders(root: Path) -> None:
         raise_listed("pictures", list(problems))
 
 
-def _pictures_of(folder: Path) -> Iterator[Path]:
+def _images_of(folder: Path) -> Iterator[Path]:
     return (path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES or is_zarr(path))
 
 
-def _read_items(images: Any) -> list[Picture]:
+def _read_items(images: Any) -> list[Image]:
     items = list(images)
     if all(isinstance(item, str | os.PathLike) for item in items):
         return _open_each(items)
     return [
-        item if isinstance(item, Picture) else _array_picture(np.asarray(item), f"picture {number}")
+        item if isinstance(item, Image) else _array_image(np.asarray(item), f"picture {number}")
         for number, item in enumerate(items)
     ]
 
 
-def _open_each(paths: Sequence[Any]) -> list[Picture]:
+def _open_each(paths: Sequence[Any]) -> list[Image]:
     """One picture per path, in order; all that cannot be used is named in one error."""
-    pictures, problems = [], []
+    images, problems = [], []
     for path in paths:
         try:
-            found = open_pictures(path)
+            found = open_images(path)
         except DscError as error:
             problems.append(str(error).splitlines()[-1].strip())
             continue
         if len(found) == 1:
-            pictures.append(replace(found[0], label=None))
+            images.append(replace(found[0], label=None))
         else:
             problems.append(f"{path}: found {len(found)} pictures, need one")
     raise_listed("pictures", problems)
-    return pictures
+    return images
 
 
-def _array_picture(array: Any, name: str) -> Picture:
+def _array_image(array: Any, name: str) -> Image:
     pages = probe_array(array) if array.ndim in (2, 3) else []
     if len(pages) != 1:
         raise DscError(f"{name}: found shape {array.shape}, need (y, x) or (y, x, color)")
-    return Picture(name, None, pages[0][1], take_plane(array, 0))
+    return Image(name, None, pages[0][1], take_plane(array, 0))
 
 
-def picture_hash(picture: Picture) -> str:
+def image_hash(image: Image) -> str:
     """SHA-256 of what a picture is read from: the bytes of its file, or its pixels."""
-    source = picture.source
+    source = image.source
     try:
         if isinstance(source, tuple) and source[0].suffix.lower() not in NUMPY:
             path, page = source
             status = path.stat()
             whole = _file_hash(path, status.st_mtime_ns, status.st_size)
             return hashlib.sha256(f"{whole} page {page}".encode()).hexdigest()
-        total = hashlib.sha256(repr(picture.shape).encode())
-        height, width = picture.shape
-        for y in range(0, height, picture.tile[0]):
-            rows = picture.read(y, min(y + picture.tile[0], height), 0, width)
+        total = hashlib.sha256(repr(image.shape).encode())
+        height, width = image.shape
+        for y in range(0, height, image.tile[0]):
+            rows = image.read(y, min(y + image.tile[0], height), 0, width)
             total.update(np.ascontiguousarray(rows).data)
         return total.hexdigest()
     except Exception as error:  # whatever a decoder raises is the file's fault
-        raise DscError(picture_problem(picture, error)) from error
+        raise DscError(image_problem(image, error)) from error
 
 
 @lru_cache(maxsize=64)

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from dsc.dictionary import Run, RunTarget
 from dsc.engine import Engine, part_tasks
 from dsc.files import read_records
-from dsc.images import Picture
+from dsc.images import Image
 from dsc.texture.config import BINS, HISTOGRAMS, TextureConfig
 from dsc.texture.dataset import Dataset, label_indices
 from dsc.texture.fit import Progress, fit_texture, silent
 from dsc.texture.histograms import (
     Feature,
     FeatureLog,
-    check_pictures,
+    check_images,
     count_labels,
     pruned_share,
 )
@@ -29,7 +29,7 @@ from dsc.texture.lbp import SCALES, lbp_histogram, lbp_side, unit_range
 from dsc.texture.model import TextureModel
 from dsc.texture.neighbours import chi_square, nearest
 
-LBP_PICTURES = 16  # in a task
+LBP_IMAGES = 16  # in a task
 
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -37,28 +37,14 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Method:
-    """One row of a table of methods.
+    """One row of a table of methods."""
 
-    Attributes
-    ----------
-    method, setting
-        What it is.
-    accuracy
-        Its share of right pictures; None where it is not known.
-    source
-        Where the number is from, for people.
-    group
-        "ours", "compared" (run here on the same pictures) or "cited".
-    suite
-        The data that it is on.
-    """
-
-    method: str
+    method: str  # what it is
     setting: str
-    accuracy: float | None
-    source: str
-    group: str
-    suite: str
+    accuracy: float | None  # its share of right pictures; None where it is not known
+    source: str  # where the number is from, for people
+    group: str  # "ours", "compared" (run here on the same pictures) or "cited"
+    suite: str  # the data that it is on
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,30 +63,15 @@ class Benchmark:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Test pictures and what the model made of them.
+    """Test pictures and what the model made of them."""
 
-    Attributes
-    ----------
-    data
-        The pictures with their true classes.
-    model
-        The classifier.
-    truth, predicted
-        (image,) indices in the model's `label_names`.
-    neighbour
-        (image,) the nearest training picture.
-    features
-        What was counted in each.
-    seconds
-        Time in all, of learning and of labelling, earlier sessions included.
-    """
-
-    data: Benchmark
-    model: TextureModel
-    truth: Integers
+    data: Benchmark  # the pictures with their true classes
+    model: TextureModel  # the classifier
+    truth: Integers  # (image,) indices in the model's `label_names`
     predicted: Integers
-    neighbour: Integers
-    features: Sequence[Feature]
+    neighbour: Integers  # (image,) the nearest training picture
+    features: Sequence[Feature]  # what was counted in each
+    # time in all, of learning and of labelling, earlier sessions included
     seconds: dict[str, float]
 
     @staticmethod
@@ -111,7 +82,7 @@ class Evaluation:
         seconds: dict[str, float],
     ) -> Evaluation:
         """What the model makes of counted pictures."""
-        names = [picture.name for picture in data.test.pictures]
+        names = [image.name for image in data.test.images]
         predicted, _, neighbour = model.classify(model.describe(features, names))
         truth = label_indices(data.test, model.label_names)
         return Evaluation(data, model, truth, predicted, neighbour, features, seconds)
@@ -217,10 +188,10 @@ def evaluate_texture(
     run = Run(Path(target.path))
     earlier = sum(_spent(run).values()) if target.resume else 0.0
     label_indices(data.test, data.label_names)  # refuses unknown ones
-    check_pictures(data.test.pictures, config.diameter)  # before anything is learned
+    check_images(data.test.images, config.diameter)  # before anything is learned
     model = fit_texture(data.train, config, engine, target, progress)
     log = FeatureLog(run.path / "features.jsonl", model.labeller.identity)
-    features = count_labels(data.test.pictures, model.labeller, engine, log, progress)
+    features = count_labels(data.test.images, model.labeller, engine, log, progress)
     seconds = {"total": earlier + time.perf_counter() - begin, **_spent(run)}
     return Evaluation.of(data, model, features, seconds)
 
@@ -228,10 +199,10 @@ def evaluate_texture(
 def _spent(run: Run) -> dict[str, float]:
     """Seconds of learning and of labelling, in all sessions of a run."""
     passes = [event for event in run.events() if event["event"] == "iteration"]
-    pictures = read_records(run.path / "features.jsonl")
+    images = read_records(run.path / "features.jsonl")
     return {
         "learning": sum(event["seconds"] for event in passes),
-        "labelling": sum(record.get("seconds", 0.0) for record in pictures),
+        "labelling": sum(record.get("seconds", 0.0) for record in images),
     }
 
 
@@ -241,10 +212,10 @@ def lbp_methods(data: Benchmark, engine: Engine) -> list[Method]:
     None where a picture is too small for the largest scale.
     """
     train, test, names = data.train, data.test, data.label_names
-    pictures = [*train.pictures, *test.pictures]
-    if min(min(picture.shape) for picture in pictures) < lbp_side():
+    images = [*train.images, *test.images]
+    if min(min(image.shape) for image in images) < lbp_side():
         return []
-    parts = [tuple(pictures[i : i + LBP_PICTURES]) for i in range(0, len(pictures), LBP_PICTURES)]
+    parts = [tuple(images[i : i + LBP_IMAGES]) for i in range(0, len(images), LBP_IMAGES)]
     features = np.concatenate(engine.compute(part_tasks(lbp_part, parts)))
     known, truth = label_indices(train, names), label_indices(test, names)
     methods = []
@@ -265,6 +236,6 @@ def lbp_methods(data: Benchmark, engine: Engine) -> list[Method]:
     return methods
 
 
-def lbp_part(pictures: tuple[Picture, ...], _: None = None) -> Doubles:
+def lbp_part(images: tuple[Image, ...], _: None = None) -> Doubles:
     """LBP histograms of a task's pictures, each scaled to [0, 1] if it is not."""
-    return np.stack([lbp_histogram(unit_range(picture.whole())) for picture in pictures])
+    return np.stack([lbp_histogram(unit_range(image.whole())) for image in images])

@@ -24,15 +24,15 @@ from dsc.dictionary import (
     workload_of,
 )
 from dsc.engine import Engine, Plan, numerics_fingerprint
-from dsc.images import Picture
+from dsc.images import Image
 from dsc.patches import Grid, StoredPatches, extract_patches
 from dsc.store import sha256
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import Dataset, check_classes, label_indices
 from dsc.texture.histograms import (
     FeatureLog,
+    check_images,
     check_memory,
-    check_pictures,
     check_textured,
     count_labels,
     joined_counts,
@@ -75,10 +75,10 @@ def fit_texture(
         with tempfile.TemporaryDirectory() as folder:
             return fit_texture(data, config, engine, RunTarget(Path(folder) / "run"), progress)
     label_names = check_classes(data)
-    check_pictures(data.pictures, config.diameter)
+    check_images(data.images, config.diameter)
     plan = plan_setting(data, config, engine)[0]  # refuses before anything is written
     if not (target.resume and Run(Path(target.path)).finished):
-        check_textured(data.pictures, engine)
+        check_textured(data.images, engine)
     identity = fit_identity(data, config, label_names)
     run = Run.begin(target, identity)
     if run.finished:
@@ -95,8 +95,8 @@ def fit_texture(
     atoms, basis = np.stack([model.atoms for model in models]), models[0].basis
     labeller = make_labeller(config, atoms, basis)
     log = FeatureLog(run.path / "features.jsonl", labeller.identity)
-    features = count_labels(data.pictures, labeller, engine, log, progress)
-    names = tuple(picture.name for picture in data.pictures)
+    features = count_labels(data.images, labeller, engine, log, progress)
+    names = tuple(image.name for image in data.images)
     fingerprints = (str(model.patches["fingerprint"]) for model in models)
     fitted = TextureModel(
         atoms=atoms,
@@ -109,7 +109,7 @@ def fit_texture(
         numerics=models[0].numerics,
         image_count=joined_counts(features, names, len(label_names)),
         image_label=label_indices(data, label_names),
-        picture_names=names,
+        image_names=names,
         order=data.order,
     )
     fitted.save(run.model)
@@ -143,15 +143,15 @@ def plan_setting(
     work = [workload_of(count, basis, config.learning) for count in counts]
     plans = plan_work(work * n_alike, engine)
     atoms = np.empty((len(counts), config.n_atoms, basis.n_coords), np.float32)
-    check_memory(make_labeller(config, atoms, basis).task_bytes(data.pictures), engine)
+    check_memory(make_labeller(config, atoms, basis).task_bytes(data.images), engine)
     return plans
 
 
 def expected_patches(data: Dataset, config: TextureConfig) -> list[int]:
     """Training patches of every class, before they are extracted."""
     counts = dict.fromkeys(sorted({str(label) for label in data.labels}), 0)
-    for picture, label in zip(data.pictures, data.labels, strict=True):
-        grid = Grid.of(picture.shape, config.patches)
+    for image, label in zip(data.images, data.labels, strict=True):
+        grid = Grid.of(image.shape, config.patches)
         counts[str(label)] += min(config.patches_per_image, grid.n_y * grid.n_x)
     return list(counts.values())
 
@@ -162,9 +162,9 @@ def extract_classes(
     """The training patches of every class, each in a patch set of its own."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    members: dict[str, list[Picture]] = {name: [] for name in label_names}
-    for picture, label in zip(data.pictures, data.labels, strict=True):
-        members[str(label)].append(picture)
+    members: dict[str, list[Image]] = {name: [] for name in label_names}
+    for image, label in zip(data.images, data.labels, strict=True):
+        members[str(label)].append(image)
     return [
         extract_patches(members[name], folder / f"{number:05d}.zarr", config.patches)
         for number, name in enumerate(label_names)

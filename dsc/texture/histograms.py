@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dsc.engine import Engine, part_tasks, readable
 from dsc.errors import DscError, raise_listed
 from dsc.files import append_records, each_record, read_records
-from dsc.images import Picture, picture_problem
-from dsc.texture.dataset import picture_hash
+from dsc.images import Image, image_problem
+from dsc.texture.dataset import image_hash
 from dsc.texture.labelling import NONE, Labeller
 
 TASKS = 12  # per thread, in a round: after each the log is written
@@ -29,60 +29,32 @@ Progress = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class Feature:
-    """What was counted in a picture.
+    """What was counted in a picture."""
 
-    Attributes
-    ----------
-    counts
-        Patches that each atom codes best, the atoms of one class after those of another.
-    n_patches
-        Patches in all; those of zeros have no class.
-    evaluated
-        Pairs of an atom and a patch whose angles were tried.
-    seconds
-        Its share of the time that its round took.
-    """
-
+    # patches that each atom codes best, the atoms of one class after those of another
     counts: tuple[int, ...]
-    n_patches: int
-    evaluated: int
-    seconds: float = field(default=0.0, compare=False)
+    n_patches: int  # patches in all; those of zeros have no class
+    evaluated: int  # pairs of an atom and a patch whose angles were tried
+    seconds: float = field(default=0.0, compare=False)  # its share of the time that its round took
 
 
 @dataclass(frozen=True)
 class Labelling:
-    """Some more pictures are labelled.
+    """Some more pictures are labelled."""
 
-    Attributes
-    ----------
-    done, total
-        Pictures so far, those of an earlier session included, and in all.
-    patches_per_second
-        In this session.
-    seconds, seconds_left
-        Since its begin, and until all pictures are done.
-    """
-
-    done: int
+    done: int  # pictures so far, those of an earlier session included, and in all
     total: int
-    patches_per_second: float
-    seconds: float
+    patches_per_second: float  # in this session
+    seconds: float  # since its begin, and until all pictures are done
     seconds_left: float
 
 
 @dataclass(frozen=True)
 class FeatureLog:
-    """A JSON-lines file of finished pictures: a header that names the model, then a line each.
+    """A JSON-lines file of finished pictures: a header that names the model, then a line each."""
 
-    Attributes
-    ----------
-    path
-        The file; made if it is not there.
-    model
-        What the counts depend on besides the picture; a log of another model is refused.
-    """
-
-    path: Path
+    path: Path  # the file; made if it is not there
+    # what the counts depend on besides the picture; a log of another model is refused
     model: dict[str, Any]
 
     def read(self) -> dict[str, Feature]:
@@ -118,7 +90,7 @@ class FeatureLog:
 
 
 def count_labels(
-    pictures: Sequence[Picture],
+    images: Sequence[Image],
     labeller: Labeller,
     engine: Engine,
     log: FeatureLog | None = None,
@@ -128,12 +100,12 @@ def count_labels(
 
     Pictures that are in the log are not looked at again.
     """
-    check_pictures(pictures, labeller.basis.diameter)
-    check_memory(labeller.task_bytes(pictures), engine)
-    names = [picture_hash(p) if log else str(i) for i, p in enumerate(pictures)]
+    check_images(images, labeller.basis.diameter)
+    check_memory(labeller.task_bytes(images), engine)
+    names = [image_hash(p) if log else str(i) for i, p in enumerate(images)]
     done = log.read() if log else {}
-    todo = {name: p for name, p in zip(names, pictures, strict=True) if name not in done}
-    began, n_patches, n_done = time.perf_counter(), 0, len(pictures) - len(todo)
+    todo = {name: p for name, p in zip(names, images, strict=True) if name not in done}
+    began, n_patches, n_done = time.perf_counter(), 0, len(images) - len(todo)
     for batch in _rounds(todo, labeller, engine.resources.n_threads):
         parts = [tuple(part.values()) for part in batch]
         started = time.perf_counter()
@@ -151,39 +123,39 @@ def count_labels(
         n_patches += sum(feature.n_patches for feature in found.values())
         seconds = time.perf_counter() - began
         if progress is not None:
-            pace = seconds / max(1, n_done - (len(pictures) - len(todo)))
-            remaining = pace * (len(pictures) - n_done)
-            progress(Labelling(n_done, len(pictures), n_patches / seconds, seconds, remaining))
+            pace = seconds / max(1, n_done - (len(images) - len(todo)))
+            remaining = pace * (len(images) - n_done)
+            progress(Labelling(n_done, len(images), n_patches / seconds, seconds, remaining))
     return [done[name] for name in names]
 
 
-def label_part(pictures: tuple[Picture, ...], labeller: Labeller) -> list[Feature]:
+def label_part(images: tuple[Image, ...], labeller: Labeller) -> list[Feature]:
     """The features of a task's pictures."""
     features = []
-    for picture in pictures:
+    for image in images:
         counts = np.zeros(labeller.atoms.shape[0] * labeller.atoms.shape[1], np.int64)
         n_patches = evaluated = 0
         try:
-            for _, atoms, n_pairs in labeller.best_pieces(picture):
+            for _, atoms, n_pairs in labeller.best_pieces(image):
                 counts += np.bincount(atoms[atoms != NONE], minlength=counts.size)
                 n_patches += atoms.size
                 evaluated += n_pairs
         except Exception as error:  # whatever a decoder raises is the file's fault
-            raise DscError(picture_problem(picture, error)) from error
+            raise DscError(image_problem(image, error)) from error
         features.append(Feature(tuple(counts.tolist()), n_patches, evaluated))
     return features
 
 
 def _rounds(
-    todo: dict[str, Picture], labeller: Labeller, n_threads: int
-) -> Iterator[list[dict[str, Picture]]]:
+    todo: dict[str, Image], labeller: Labeller, n_threads: int
+) -> Iterator[list[dict[str, Image]]]:
     """Some tasks for every thread at a time, each of some pictures with enough patches."""
-    batch: list[dict[str, Picture]] = []
-    part: dict[str, Picture] = {}
+    batch: list[dict[str, Image]] = []
+    part: dict[str, Image] = {}
     n_patches = 0
-    for name, picture in todo.items():
-        part[name] = picture
-        n_patches += int(np.prod(labeller.grid(picture.shape)))
+    for name, image in todo.items():
+        part[name] = image
+        n_patches += int(np.prod(labeller.grid(image.shape)))
         if n_patches >= TASK_PATCHES:
             batch.append(part)
             part, n_patches = {}, 0
@@ -207,52 +179,52 @@ def check_memory(task_bytes: int, engine: Engine) -> None:
         )
 
 
-def check_pictures(pictures: Sequence[Picture], diameter: int) -> None:
+def check_images(images: Sequence[Image], diameter: int) -> None:
     """Refuse pictures that are smaller than a patch, all of them at once."""
     small = [
-        f"{picture.name}: found {picture.shape[0]} × {picture.shape[1]} pixels, need at least "
+        f"{image.name}: found {image.shape[0]} × {image.shape[1]} pixels, need at least "
         f"{diameter} × {diameter}, the diameter of a patch"
-        for picture in pictures
-        if min(picture.shape) < diameter
+        for image in images
+        if min(image.shape) < diameter
     ]
     raise_listed("pictures", small)
 
 
-def check_textured(pictures: Sequence[Picture], engine: Engine) -> None:
+def check_textured(images: Sequence[Image], engine: Engine) -> None:
     """Refuse training pictures of one grey level, all of them at once, before anything is learned.
 
     They would have no histogram.
     """
-    here = [isinstance(picture.source, np.ndarray) for picture in pictures]
-    away = [picture for picture, is_here in zip(pictures, here, strict=True) if not is_here]
+    here = [isinstance(image.source, np.ndarray) for image in images]
+    away = [image for image, is_here in zip(images, here, strict=True) if not is_here]
     step = max(1, -(-len(away) // (TASKS * engine.resources.n_threads)))
     parts = [tuple(away[begin : begin + step]) for begin in range(0, len(away), step)]
     found = iter([one for part in engine.compute(part_tasks(flat_part, parts)) for one in part])
     problems = [
-        _flat(picture.name)
-        for picture, is_here in zip(pictures, here, strict=True)
-        if (is_flat(picture) if is_here else next(found))
+        _flat(image.name)
+        for image, is_here in zip(images, here, strict=True)
+        if (is_flat(image) if is_here else next(found))
     ]
     raise_listed("pictures", problems)
 
 
-def flat_part(pictures: tuple[Picture, ...], _: None = None) -> list[bool]:
+def flat_part(images: tuple[Image, ...], _: None = None) -> list[bool]:
     """Which of a task's pictures have one grey level."""
-    return [is_flat(picture) for picture in pictures]
+    return [is_flat(image) for image in images]
 
 
-def is_flat(picture: Picture) -> bool:
+def is_flat(image: Image) -> bool:
     """Whether a picture has one grey level; reads no more than is needed to see it."""
-    height, width = picture.shape
+    height, width = image.shape
     level = None
     try:
-        for y in range(0, height, picture.tile[0]):
-            rows = picture.read(y, min(y + picture.tile[0], height), 0, width)
+        for y in range(0, height, image.tile[0]):
+            rows = image.read(y, min(y + image.tile[0], height), 0, width)
             level = rows[0, 0] if level is None else level
             if (rows != level).any():
                 return False
     except Exception as error:  # whatever a decoder raises is the file's fault
-        raise DscError(picture_problem(picture, error)) from error
+        raise DscError(image_problem(image, error)) from error
     return True
 
 

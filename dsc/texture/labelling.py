@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis, bad_values
-from dsc.images import Picture
+from dsc.images import Image
 from dsc.patches import cut_grid
 from dsc.pursuit import EMPTY, MOST_STILL, Coder, Search, packed_order, search_tables
 from dsc.texture import kernels
@@ -26,25 +26,13 @@ Labels = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Labeller:
-    """Dictionaries of classes that compete for patches.
+    """Dictionaries of classes that compete for patches."""
 
-    Attributes
-    ----------
-    atoms
-        (label, atom, coord) unit norm.
-    basis
-        Their basis.
-    sparsity, n_angles
-        How patches are coded.
-    stride
-        Pixels between the patches of a picture.
-    """
-
-    atoms: Floats
-    basis: SteerableBasis
-    sparsity: int
+    atoms: Floats  # (label, atom, coord) unit norm
+    basis: SteerableBasis  # their basis
+    sparsity: int  # how patches are coded
     n_angles: int
-    stride: int
+    stride: int  # pixels between the patches of a picture
 
     @property
     def identity(self) -> dict[str, str | int]:
@@ -126,20 +114,20 @@ class Labeller:
         """The fields: tables are made again where they are needed."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    def label_picture(self, picture: Picture) -> tuple[Labels, int]:
+    def label_image(self, image: Image) -> tuple[Labels, int]:
         """The labels of all windows of a picture (y, x), and how many pairs were evaluated."""
-        labels = np.empty(self.grid(picture.shape), np.int64)
+        labels = np.empty(self.grid(image.shape), np.int64)
         evaluated = 0
-        for place, atoms, n_pairs in self.best_pieces(picture):
+        for place, atoms, n_pairs in self.best_pieces(image):
             labels[place] = self.label_of(atoms)
             evaluated += n_pairs
         return labels, evaluated
 
-    def best_pieces(self, picture: Picture) -> Iterator[tuple[tuple[slice, slice], Labels, int]]:
+    def best_pieces(self, image: Image) -> Iterator[tuple[tuple[slice, slice], Labels, int]]:
         """Best atoms piece by piece: rows and columns of windows, the atoms, pairs evaluated."""
-        n_y, n_x = self.grid(picture.shape)
+        n_y, n_x = self.grid(image.shape)
         for rows, columns in _pieces(n_y, n_x, self.piece_size):
-            atoms, evaluated = self.best_atoms(self._coords(picture, rows, columns))
+            atoms, evaluated = self.best_atoms(self._coords(image, rows, columns))
             yield (rows, columns), atoms.reshape(rows.stop - rows.start, -1), evaluated
 
     @property
@@ -147,9 +135,9 @@ class Labeller:
         """Patches cut and labelled at a time: some 16 MB of pixels and coordinates."""
         return max(256, PIECE_VALUES // (self.basis.n_pixels + self.basis.n_coords))
 
-    def task_bytes(self, pictures: Sequence[Picture]) -> int:
+    def task_bytes(self, images: Sequence[Image]) -> int:
         """Memory that labelling needs at a time: patches, their codes, and tables of all atoms."""
-        windows = max((math.prod(self.grid(picture.shape)) for picture in pictures), default=0)
+        windows = max((math.prod(self.grid(image.shape)) for image in images), default=0)
         n_patches = min(self.piece_size, windows)
         a_patch = self.basis.n_pixels + 2 * self.basis.n_coords + 2 * self.sparsity + 12
         values = n_patches * a_patch
@@ -163,14 +151,14 @@ class Labeller:
         n_y, n_x = ((size - self.basis.diameter) // self.stride + 1 for size in shape)
         return n_y, n_x
 
-    def _coords(self, picture: Picture, rows: slice, columns: slice) -> Floats:
+    def _coords(self, image: Image, rows: slice, columns: slice) -> Floats:
         """Coordinates of windows of a picture, means removed; each row by itself."""
         side = self.basis.diameter
         (y0, y1), (x0, x1) = (
             (part.start * self.stride, (part.stop - 1) * self.stride + side)
             for part in (rows, columns)
         )
-        disks = cut_grid(picture.read(y0, y1, x0, x1), side, self.stride, center=True)
+        disks = cut_grid(image.read(y0, y1, x0, x1), side, self.stride, center=True)
         return self.basis.project(disks)
 
 
@@ -183,13 +171,13 @@ def _pieces(n_y: int, n_x: int, size: int) -> Iterator[tuple[slice, slice]]:
             yield slice(y, min(y + n_rows, n_y)), slice(x, min(x + n_columns, n_x))
 
 
-def label_map(labeller: Labeller, picture: Picture) -> Labels:
+def label_map(labeller: Labeller, image: Image) -> Labels:
     """(y, x) the class of the patch around every pixel; −1 at the rim and where nothing is to code.
 
     With a stride, a patch stands for the pixels nearest to its middle.
     """
-    labels, _ = labeller.label_picture(picture)
-    return spread(labels, picture.shape, labeller.basis.diameter // 2, labeller.stride)
+    labels, _ = labeller.label_image(image)
+    return spread(labels, image.shape, labeller.basis.diameter // 2, labeller.stride)
 
 
 def spread(labels: NDArray[np.integer], shape: tuple[int, ...], offset: int, stride: int) -> Labels:

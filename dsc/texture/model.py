@@ -28,48 +28,22 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TextureModel:
-    """A fitted texture classifier.
+    """A fitted texture classifier."""
 
-    Attributes
-    ----------
-    atoms
-        (label, atom, coord) unit norm.
-    basis
-        Their basis.
-    config
-        How it was fitted.
-    label_names
-        The classes.
-    history
-        (label, iteration) error per pixel of each dictionary, as in `Dictionary.history`.
-    atom_count
-        (label, atom) uses of each atom in the last pass.
-    patches
-        Fingerprint of the training patches of each class.
-    numerics
-        Library versions and CPU that the bits depend on.
-    image_count
-        (image, label, atom) patches of the training pictures that each atom codes best.
-    image_label
-        (image,) their classes, places in `label_names`.
-    picture_names
-        Their names.
-    order
-        Hash of their names and classes in order.
-    """
-
-    atoms: Floats
-    basis: SteerableBasis = field(repr=False)
-    config: TextureConfig
-    label_names: tuple[str, ...]
+    atoms: Floats  # (label, atom, coord) unit norm
+    basis: SteerableBasis = field(repr=False)  # their basis
+    config: TextureConfig  # how it was fitted
+    label_names: tuple[str, ...]  # the classes
+    # (label, iteration) error per pixel of each dictionary, as in `Dictionary.history`
     history: Doubles = field(repr=False)
-    atom_count: Integers = field(repr=False)
-    patches: dict[str, str] = field(repr=False)
-    numerics: dict[str, str] = field(repr=False)
+    atom_count: Integers = field(repr=False)  # (label, atom) uses of each atom in the last pass
+    patches: dict[str, str] = field(repr=False)  # fingerprint of the training patches of each class
+    numerics: dict[str, str] = field(repr=False)  # library versions and CPU that the bits depend on
+    # (image, label, atom) patches of the training pictures that each atom codes best
     image_count: Integers = field(repr=False)
-    image_label: Integers = field(repr=False)
-    picture_names: tuple[str, ...] = field(repr=False)
-    order: str = field(repr=False)
+    image_label: Integers = field(repr=False)  # (image,) their classes, places in `label_names`
+    image_names: tuple[str, ...] = field(repr=False)  # their names
+    order: str = field(repr=False)  # hash of their names and classes in order
 
     def __repr__(self) -> str:
         return (
@@ -130,7 +104,7 @@ class TextureModel:
         attributes = {
             "config": asdict(self.config),
             "label_names": list(self.label_names),
-            "picture_names": list(self.picture_names),
+            "picture_names": list(self.image_names),
             "order": self.order,
             "patches": self.patches,
             "numerics": self.numerics,
@@ -166,7 +140,7 @@ class TextureModel:
             numerics=attributes["numerics"],
             image_count=store.read("image_count").astype(np.int64),
             image_label=store.read("image_label").astype(np.int64),
-            picture_names=tuple(attributes["picture_names"]),
+            image_names=tuple(attributes["picture_names"]),
             order=attributes["order"],
         )
 

@@ -17,14 +17,9 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """How well some of the training pictures tell the others apart.
+    """How well some of the training pictures tell the others apart."""
 
-    Attributes
-    ----------
-    accuracy
-        Fraction of the held-out pictures whose nearest neighbour has their label: (repeat,).
-    """
-
+    # fraction of the held-out pictures whose nearest neighbour has their label: (repeat,)
     accuracy: Floats
 
     @property

@@ -31,46 +31,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sample:
-    """One picture of a suite.
+    """One picture of a suite."""
 
-    Attributes
-    ----------
-    path
-        Its file.
-    label
-        The name of its class.
-    angle
-        Its rotation in degrees, None if the suite does not say.
-    """
-
-    path: Path
-    label: str
-    angle: float | None
+    path: Path  # its file
+    label: str  # the name of its class
+    angle: float | None  # its rotation in degrees, None if the suite does not say
 
 
 @dataclass(frozen=True)
 class Suite:
-    """One problem of a suite.
+    """One problem of a suite."""
 
-    Attributes
-    ----------
-    name
-        The folder's name.
-    problem
-        "000" and so on.
-    label_names
-        The classes, in the order of their numbers.
-    train, test
-        The pictures, in the order of the split files.
-    extra
-        Names of the files in the folder of pictures that no problem of the suite uses, sorted.
-    """
-
-    name: str
-    problem: str
-    label_names: tuple[str, ...]
-    train: tuple[Sample, ...]
+    name: str  # the folder's name
+    problem: str  # "000" and so on
+    label_names: tuple[str, ...]  # the classes, in the order of their numbers
+    train: tuple[Sample, ...]  # the pictures, in the order of the split files
     test: tuple[Sample, ...]
+    # names of the files in the folder of pictures that no problem of the suite uses, sorted
     extra: tuple[str, ...]
 
 
@@ -122,7 +99,7 @@ def _read(root: Path, problem: str, wanted: tuple[str, ...], problems: list[str]
         problems += [str(unknown_choice("classes", c, known)) for c in wanted if c not in known]
     kept = tuple(name for name in known if not wanted or name in wanted)
 
-    files = _picture_files(root / _IMAGES, problems)
+    files = _image_files(root / _IMAGES, problems)
     angles = _read_angles(root / _DEFS, problems)
     splits: list[tuple[Sample, ...]] = []
     for split in (_TRAIN, _TEST):
@@ -154,7 +131,7 @@ def _problem_names(root: Path) -> list[str]:
     )
 
 
-def _picture_files(folder: Path, problems: list[str]) -> dict[str, Path] | None:
+def _image_files(folder: Path, problems: list[str]) -> dict[str, Path] | None:
     """The picture of each stem, None if there is no such folder."""
     if not folder.is_dir():
         problems.append(f"{folder.name}: no such folder, need the one with the pictures")

@@ -20,14 +20,9 @@ EXACT = 12  # decimals to which means are compared: what is left is rounding
 
 @dataclass(frozen=True)
 class SweepGrid:
-    """The settings of a sweep: all combinations of these values.
+    """The settings of a sweep: all combinations of these values."""
 
-    Attributes
-    ----------
-    n_atoms, diameter, sparsity, method
-        Values of the options of `TextureConfig`, each at least one and none twice.
-    """
-
+    # values of the options of `TextureConfig`, each at least one and none twice
     n_atoms: tuple[int, ...] = (10, 25, 50, 100)
     diameter: tuple[int, ...] = (11, 13, 15)
     sparsity: tuple[int, ...] = (1, 2, 3)
@@ -88,33 +83,17 @@ CAUTION = (  # of three methods on upright pictures, the one that turns nothing 
 
 @dataclass(frozen=True)
 class SettingResult:
-    """How well one setting does.
+    """How well one setting does."""
 
-    Attributes
-    ----------
-    config
-        The setting.
-    accuracy
-        Of every repeat of the cross-validation.
-    atoms_sha256
-        Hash of the atoms of all classes, as `TextureModel.sha256`.
-    n_patches
-        Patches of the training pictures that were labelled.
-    pruned
-        Share of the (atom, patch) pairs whose angles were never tried; None without pruning.
-    seconds_learning
-        An equal share of the time of the settings that were learned together.
-    seconds_labelling
-        Time to label all pictures.
-    """
-
-    config: TextureConfig
-    accuracy: tuple[float, ...] = field(repr=False)
+    config: TextureConfig  # the setting
+    accuracy: tuple[float, ...] = field(repr=False)  # of every repeat of the cross-validation
+    # hash of the atoms of all classes, as `TextureModel.sha256`
     atoms_sha256: str = field(repr=False)
-    n_patches: int
+    n_patches: int  # patches of the training pictures that were labelled
+    # share of the (atom, patch) pairs whose angles were never tried; None without pruning
     pruned: float | None
-    seconds_learning: float
-    seconds_labelling: float
+    seconds_learning: float  # an equal share of the time of the settings that were learned together
+    seconds_labelling: float  # time to label all pictures
 
     @property
     def mean(self) -> float:
@@ -187,29 +166,15 @@ class Sweep:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """A finished sweep.
+    """A finished sweep."""
 
-    Attributes
-    ----------
-    folder
-        Where it is.
-    sweep
-        Its settings.
-    identity
-        What decides its numbers besides the grid.
-    label_names
-        The classes.
-    options
-        What else stands in sweep.json.
-    results
-        Of every setting, in the order of `SweepGrid.settings`.
-    """
-
-    folder: Path
-    sweep: Sweep
+    folder: Path  # where it is
+    sweep: Sweep  # its settings
+    # what decides its numbers besides the grid
     identity: dict[str, dict[str, Any]] = field(repr=False)
-    label_names: tuple[str, ...] = field(repr=False)
-    options: dict[str, Any] = field(repr=False)
+    label_names: tuple[str, ...] = field(repr=False)  # the classes
+    options: dict[str, Any] = field(repr=False)  # what else stands in sweep.json
+    # of every setting, in the order of `SweepGrid.settings`
     results: tuple[SettingResult, ...] = field(repr=False)
 
     @property

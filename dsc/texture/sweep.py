@@ -47,19 +47,11 @@ Group = tuple[TextureConfig, ...]  # settings that are learned together
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting is finished.
+    """One setting is finished."""
 
-    Attributes
-    ----------
-    index, total
-        How many are finished, and how many there are.
-    result
-        What was found for it.
-    """
-
-    index: int
+    index: int  # how many are finished, and how many there are
     total: int
-    result: SettingResult
+    result: SettingResult  # what was found for it
 
 
 def run_sweep(
@@ -94,7 +86,7 @@ def run_sweep(
     groups = make_groups(todo, group_size(engine.resources.n_threads, len(label_names)))
     _check_memory(data, groups, engine)
     if todo:
-        check_textured(data.pictures, engine)
+        check_textured(data.images, engine)
     run = Run.begin(target, identity, [RESULT])
     done = _finished(run)
     n_done = len(settings) - len(todo)
@@ -131,11 +123,11 @@ def check_sweep(data: Dataset, sweep: Sweep) -> tuple[str, ...]:
     sizes: dict[int, str] = {}  # of each picture, the largest patch that does not fit
     kinds = {patches_key(config): config for config in sweep.settings}
     for config in sorted(kinds.values(), key=lambda c: (-c.diameter, c.method != "augmented")):
-        for index, picture in enumerate(data.pictures):
+        for index, image in enumerate(data.images):
             try:
-                Grid.of(picture.shape, config.patches)
+                Grid.of(image.shape, config.patches)
             except DscError as error:
-                sizes.setdefault(index, f"{picture.name}: {error}")
+                sizes.setdefault(index, f"{image.name}: {error}")
     try:
         raise_listed("pictures", list(sizes.values()))
     except DscError as error:
@@ -248,10 +240,10 @@ class _Work:
     def _judge(self, config: TextureConfig, labeller: Labeller, seconds: float) -> SettingResult:
         """Label the pictures, and hold some of them out."""
         began = time.perf_counter()
-        pictures, validation = self.data.pictures, self.sweep.validation
-        features = count_labels(pictures, labeller, self.engine, progress=self.progress)
+        images, validation = self.data.images, self.sweep.validation
+        features = count_labels(images, labeller, self.engine, progress=self.progress)
         seconds_labelling = time.perf_counter() - began
-        names = [picture.name for picture in pictures]
+        names = [image.name for image in images]
         table = histograms(joined_counts(features, names, len(self.label_names)), config.histogram)
         labels = label_indices(self.data, self.label_names)
         judged = cross_validate(table, labels, validation.held_out, validation.repeats, config.seed)

@@ -15,20 +15,3 @@ from dsc.update.statistics import (
     statistics_bytes,
 )
 from dsc.update.worst import WorstPatches
-
-__all__ = [
-    "UPDATES",
-    "AnyStatistics",
-    "KsvdStatistics",
-    "MeasureStatistics",
-    "ModStatistics",
-    "Statistics",
-    "Usage",
-    "WorstPatches",
-    "accumulate",
-    "measure",
-    "merge_patches",
-    "random_atoms",
-    "solve",
-    "statistics_bytes",
-]

@@ -28,30 +28,14 @@ Sums = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Usage:
-    """What both updates keep: how often each atom is used, and how well patches are coded.
+    """What both updates keep: how often each atom is used, and how well patches are coded."""
 
-    Attributes
-    ----------
-    count
-        (atom,) how many slots hold the atom.
-    n_patches
-        Patches seen.
-    sse
-        Sum of their residual energies, in coordinates.
-    pixel_sse
-        The same in pixels, without what lies outside the span.
-    worst
-        The worst-coded ones, as many as there are atoms.
-    rest
-        Sum of their energies outside the span of the basis, where it was asked for.
-    """
-
-    count: NDArray[np.int64]
-    n_patches: int
-    sse: float
-    pixel_sse: float
-    worst: WorstPatches
-    rest: float = 0.0
+    count: NDArray[np.int64]  # (atom,) how many slots hold the atom
+    n_patches: int  # patches seen
+    sse: float  # sum of their residual energies, in coordinates
+    pixel_sse: float  # the same in pixels, without what lies outside the span
+    worst: WorstPatches  # the worst-coded ones, as many as there are atoms
+    rest: float = 0.0  # sum of their energies outside the span of the basis, where it was asked for
 
     def merge(self, other: Usage) -> Usage:
         """Usage over the patches of both."""

@@ -10,24 +10,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class WorstPatches:
-    """The patches of largest error, worst first, ties to the lowest patch number.
+    """The patches of largest error, worst first, ties to the lowest patch number."""
 
-    Attributes
-    ----------
-    error
-        (entry,) residual energy in coordinates.
-    patch
-        (entry,) the patch's number in the whole set.
-    residual
-        (entry, coord) what the code left of it.
-    size
-        How many entries are kept at most.
-    """
-
-    error: NDArray[np.float32]
-    patch: NDArray[np.int64]
-    residual: NDArray[np.float32]
-    size: int
+    error: NDArray[np.float32]  # (entry,) residual energy in coordinates
+    patch: NDArray[np.int64]  # (entry,) the patch's number in the whole set
+    residual: NDArray[np.float32]  # (entry, coord) what the code left of it
+    size: int  # how many entries are kept at most
 
     @staticmethod
     def of(

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import dsc
-from dsc.experiments.data import LabelledPicture, coding_patches
+from dsc.experiments.data import LabelledImage, coding_patches
 from dsc.experiments.sweeps import flat_from
-from dsc.experiments.synthetic import comma_picture
+from dsc.experiments.synthetic import comma_image
 from dsc.experiments.turning import cut_turned, interpolate, turned_disks
 from dsc.experiments.twins import rotated_groups
 
 
 @pytest.fixture(scope="module")
 def comma():
-    return LabelledPicture("comma", comma_picture(21))
+    return LabelledImage("comma", comma_image(21))
 
 
 def test_cut_turned__a_quarter_turn_is_rot90(comma):
@@ -27,7 +27,7 @@ def test_cut_turned__a_quarter_turn_is_rot90(comma):
 
 
 def test_interpolate__approaches_the_truth(comma):
-    disks = turned_disks([comma], 9, per_picture=30, n_turns=5)
+    disks = turned_disks([comma], 9, per_image=30, n_turns=5)
     bicubic, nearest = (disks.error(interpolate(disks, 9, m)) for m in ("bicubic", "nearest"))
     assert bicubic < 0.05 < disks.error(disks.before)
     assert bicubic < nearest

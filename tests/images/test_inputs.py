@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from dsc.errors import DscError
-from dsc.patches import open_pictures
+from dsc.images import open_images
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def put(tmp_path):
 
 
 def found(inputs):
-    return [(picture.name, picture.label) for picture in open_pictures(inputs)]
+    return [(picture.name, picture.label) for picture in open_images(inputs)]
 
 
 def test_folder__pictures_sorted_without_labels(put):
@@ -75,7 +75,7 @@ def test_inputs__order_and_repetition_do_not_matter(put):
 def test_folder__with_pictures_in_it_and_below_is_refused(put):
     folder = put("a.png", "masks/a.png")
     with pytest.raises(DscError, match=r"in it and in its folders masks: say which.*\*\.png"):
-        open_pictures(folder)
+        open_images(folder)
 
 
 def test_inputs__nothing_found_is_said(put, tmp_path):
@@ -84,8 +84,8 @@ def test_inputs__nothing_found_is_said(put, tmp_path):
     (tmp_path / "a.xyz").write_text("")
     bad = [tmp_path / "empty", tmp_path / "a.xyz", tmp_path / "none", f"{tmp_path}/*.png"]
     with pytest.raises(DscError) as error:
-        open_pictures(bad)
+        open_images(bad)
     for text in ("no pictures in it", "unknown type of file", "does not exist", "nothing matches"):
         assert text in str(error.value)
     with pytest.raises(DscError, match=r"found no input"):
-        open_pictures([])
+        open_images([])

@@ -12,7 +12,8 @@ import zarr
 from PIL import Image
 
 from dsc.errors import DscError
-from dsc.patches import PatchConfig, extract_patches, open_pictures
+from dsc.images import open_images
+from dsc.patches import PatchConfig, extract_patches
 
 RNG = np.random.default_rng(0)
 BYTES = RNG.integers(0, 256, (20, 24), np.uint8)
@@ -26,7 +27,7 @@ def whole(picture):
 
 
 def only(inputs):
-    (picture,) = open_pictures(inputs)
+    (picture,) = open_images(inputs)
     return whole(picture)
 
 
@@ -60,7 +61,7 @@ def test_read__16_bits(tmp_path):
     Image.fromarray(WORDS).save(tmp_path / "a.png")
     tifffile.imwrite(tmp_path / "a.tif", WORDS)
     tifffile.imwrite(tmp_path / "b.tif", WORDS, byteorder=">")
-    for picture in open_pictures(tmp_path):
+    for picture in open_images(tmp_path):
         np.testing.assert_array_equal(whole(picture), (WORDS / 65535).astype(np.float32))
 
 
@@ -69,7 +70,7 @@ def test_read__bool(tmp_path):
     Image.fromarray(bits).save(tmp_path / "a.png")
     Image.fromarray(bits).save(tmp_path / "a.tif")
     np.save(tmp_path / "a.npy", bits)
-    for picture in open_pictures(tmp_path):
+    for picture in open_images(tmp_path):
         np.testing.assert_array_equal(whole(picture), bits)
 
 
@@ -93,7 +94,7 @@ def test_read__alpha_is_dropped(tmp_path):
     Image.fromarray(np.concatenate([COLOR, alpha], axis=2)).save(tmp_path / "a.png")
     layers = [Image.fromarray(BYTES), Image.fromarray(alpha[:, :, 0])]
     Image.merge("LA", layers).save(tmp_path / "b.png")
-    color, grey = open_pictures(tmp_path)
+    color, grey = open_images(tmp_path)
     np.testing.assert_allclose(whole(color), LUMA, atol=1e-7)
     np.testing.assert_array_equal(whole(grey), (BYTES / 255).astype(np.float32))
 
@@ -144,7 +145,7 @@ def test_tiff__every_page_is_a_picture_and_reduced_ones_are_not(tmp_path):
         file.write(BYTES)
         file.write(BYTES[::2, ::2], subfiletype=1)
         file.write(BYTES[:12])
-    first, second = open_pictures(tmp_path / "a.tif")
+    first, second = open_images(tmp_path / "a.tif")
     assert (first.name, second.name) == ("a.tif[0]", "a.tif[1]")
     np.testing.assert_array_equal(whole(first), (BYTES / 255).astype(np.float32))
     np.testing.assert_array_equal(whole(second), (BYTES[:12] / 255).astype(np.float32))
@@ -155,14 +156,14 @@ def test_tiff__pages_that_only_pillow_decodes_are_the_right_ones(tmp_path):
     frames[0].save(
         tmp_path / "a.tif", save_all=True, append_images=frames[1:], compression="tiff_lzw"
     )
-    found = [whole(picture) for picture in open_pictures(tmp_path / "a.tif")]
+    found = [whole(picture) for picture in open_images(tmp_path / "a.tif")]
     np.testing.assert_array_equal(found[1], found[0][::-1])
 
 
 def test_gif__every_frame_is_a_picture(tmp_path):
     frames = [Image.fromarray(np.full((9, 9), value, np.uint8)) for value in (0, 100, 200)]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
-    values = [whole(picture).mean() * 255 for picture in open_pictures(tmp_path / "a.gif")]
+    values = [whole(picture).mean() * 255 for picture in open_images(tmp_path / "a.gif")]
     np.testing.assert_allclose(values, [0, 100, 200], atol=1)
 
 
@@ -170,13 +171,13 @@ def test_array__stacks_are_pictures(tmp_path):
     stack = np.stack([BYTES, BYTES[::-1]])
     np.save(tmp_path / "a.npy", stack)
     for inputs in (tmp_path / "a.npy", stack):
-        found = [whole(picture) for picture in open_pictures(inputs)]
+        found = [whole(picture) for picture in open_images(inputs)]
         np.testing.assert_array_equal(found[0], (BYTES / 255).astype(np.float32))
         np.testing.assert_array_equal(found[1], found[0][::-1])
 
 
 def test_window__is_cut_and_checked():
-    (picture,) = open_pictures(COLOR)
+    (picture,) = open_images(COLOR)
     np.testing.assert_array_equal(picture.read(3, 9, 4, 24), whole(picture)[3:9, 4:24])
     with pytest.raises(DscError, match=r"need a window inside 20 × 24"):
         picture.read(0, 21, 0, 4)
@@ -186,7 +187,7 @@ def test_window__is_cut_and_checked():
 def test_zarr__arrays_and_stacks(tmp_path, version):
     for name, values in (("a", BYTES), ("b", np.stack([WORDS, WORDS[::-1]])), ("c", COLOR)):
         zarr.save_array(tmp_path / f"{name}.zarr", values, zarr_format=version)
-    plane, first, second, color = open_pictures(tmp_path)
+    plane, first, second, color = open_images(tmp_path)
     np.testing.assert_array_equal(whole(plane), (BYTES / 255).astype(np.float32))
     np.testing.assert_array_equal(whole(first), (WORDS / 65535).astype(np.float32))
     np.testing.assert_array_equal(whole(second), whole(first)[::-1])
@@ -201,7 +202,7 @@ def test_zarr__ome_level_0(tmp_path, wrap):
     values = RNG.integers(0, 256, (1, 2, 20, 24), np.uint8)
     for path, level in (("0", values), ("1", values[..., ::2, ::2])):
         group.create_array(path, data=level, chunks=(1, 1, 8, 8))
-    pictures = open_pictures(tmp_path / "a.ome.zarr")
+    pictures = open_images(tmp_path / "a.ome.zarr")
     assert [picture.shape for picture in pictures] == [(20, 24)] * 2
     for channel, picture in enumerate(pictures):
         np.testing.assert_array_equal(whole(picture), (values[0, channel] / 255).astype(np.float32))
@@ -213,10 +214,10 @@ def test_zarr__windows_read_only_their_tiles(tmp_path):
     )
     array[1000:1500, 2000:2500] = 255
     broken = tmp_path / "a.zarr" / "c" / "2" / "4"
-    (picture,) = open_pictures(tmp_path / "a.zarr")
+    (picture,) = open_images(tmp_path / "a.zarr")
     assert picture.read(1400, 1600, 2400, 2600).sum() == 100 * 100
     broken.write_bytes(b"no chunk")
-    (picture,) = open_pictures(tmp_path / "a.zarr")
+    (picture,) = open_images(tmp_path / "a.zarr")
     assert picture.read(2000, 2100, 4000, 4200).sum() == 0
     with pytest.raises(DscError, match=r"a\.zarr.*cannot be read"):
         picture.read(1400, 1600, 2400, 2600)

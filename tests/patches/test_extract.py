@@ -15,7 +15,7 @@ from PIL import Image
 
 from dsc.errors import DscError
 from dsc.images import tiles
-from dsc.images.image import open_pictures
+from dsc.images.image import open_images
 from dsc.patches import PatchConfig, extract_patches, open_patches
 from dsc.patches.scan import scan
 from dsc.store import open_dataset
@@ -62,7 +62,7 @@ def test_filter__keeps_the_papers_counts(tmp_path, name, n_windows, n_patches):
 def test_filter__is_numpys_whatever_the_tiles(shape, diameter, stride, min_std, tile):
     values = np.random.default_rng(shape[0]).random(shape).astype(np.float32)
     config = PatchConfig(diameter=diameter, stride=stride, min_std=min_std)
-    (picture,) = open_pictures(values)
+    (picture,) = open_images(values)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiles, "TILE", tile)
         seen = scan(picture, config)
@@ -74,7 +74,7 @@ def test_filter__is_numpys_whatever_the_tiles(shape, diameter, stride, min_std, 
 def test_filter__is_strict_and_sees_offsets(picture):
     values = picture("coins")[:60, :80].astype(np.float32) + 1e4  # large values, small deviations
     config = PatchConfig(min_std=0.1)
-    (shifted,) = open_pictures(values)
+    (shifted,) = open_images(values)
     found = np.concatenate(list(scan(shifted, config).patches()))
     expected = oracle(values, config)
     np.testing.assert_array_equal(found, expected[:, 0] * 70 + expected[:, 1])
@@ -283,7 +283,7 @@ def test_huge__pictures_are_read_by_tile(tmp_path):
     )
     rng = np.random.default_rng(0)
     array[9000:9040, 20_000:20_040] = rng.integers(0, 256, (40, 40), np.uint8)
-    (picture,) = open_pictures(tmp_path / "in.zarr")
+    (picture,) = open_images(tmp_path / "in.zarr")
     config = PatchConfig(diameter=11, min_std=0.2, stride=5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dsc.patches.scan.tiles_of", lambda shape, tile: _middle(shape, tile))

@@ -8,14 +8,14 @@ from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import numpy as np
+import PIL.Image
 import pytest
-from PIL import Image
 from skimage import data as textures
 from skimage.color import rgb2lab
 
 from dsc.basis import make_basis
 from dsc.errors import DscError
-from dsc.images import Picture
+from dsc.images import Image
 from dsc.report import class_colours, compared_method, write_maps, write_texture_report
 from dsc.report.maps import FIRST_COLOURS, paint
 from dsc.report.render import look_up
@@ -27,7 +27,7 @@ from dsc.report.texture_figures import (
     plot_atoms,
     plot_errors,
 )
-from dsc.report.texture_pictures import Gallery, choose_pictures, label_shares
+from dsc.report.texture_images import Gallery, choose_images, label_shares
 from dsc.texture import (
     Benchmark,
     Dataset,
@@ -59,7 +59,7 @@ def some_pictures(rng, labels, size=(128, 128)):
         photo = photos[rng.integers(2)]
         y, x = (rng.integers(0, 512 - side) for side in size)
         pixels = photo[y : y + size[0], x : x + size[1]]
-        pictures.append(Picture(f"{number:06d} & more.bmp", None, size, pixels))
+        pictures.append(Image(f"{number:06d} & more.bmp", None, size, pixels))
     return tuple(pictures)
 
 
@@ -80,7 +80,7 @@ def some_model(rng, config, names, labels):
         numerics=NUMERICS,
         image_count=rng.integers(0, 9, (len(labels), n_labels, n_atoms)),
         image_label=np.array(labels),
-        picture_names=tuple(map(str, range(len(labels)))),
+        image_names=tuple(map(str, range(len(labels)))),
         order="",
     )
 
@@ -241,7 +241,7 @@ def test_page__images_are_loaded_and_described(opened, report):
     images = opened(report[0]).images
     strips = len(facts["label_names"]) * (1 + (evaluation.model.config.n_atoms > 10))
     plots = 1 + bool(facts["accuracy_by_angle"])
-    n_pictures = 2 * len(choose_pictures(evaluation)) + 3 * min(8, len(facts["confused_pairs"]))
+    n_pictures = 2 * len(choose_images(evaluation)) + 3 * min(8, len(facts["confused_pairs"]))
     assert len(images) == plots + strips + n_pictures
     assert all(
         complete and natural > 0 and alt and shown for complete, natural, alt, shown in images
@@ -308,12 +308,12 @@ def test_page__what_is_computed_is_right(opened, report):
     for i, count in enumerate(done.model.atom_count):
         expected[f"count.{i}.most"] = {f"{max(count):,}"}
         expected[f"count.{i}.least"] = {f"{min(count):,}"}
-    for i, index in enumerate(choose_pictures(done)):
-        picture = done.data.test.pictures[index]
+    for i, index in enumerate(choose_images(done)):
+        picture = done.data.test.images[index]
         expected[f"maps.{i}.name"] = {picture.name}
         expected[f"maps.{i}.true"] = {names[done.truth[index]]}
         expected[f"maps.{i}.predicted"] = {names[done.predicted[index]]}
-        labelled, _ = done.model.labeller.label_picture(picture)
+        labelled, _ = done.model.labeller.label_image(picture)
         for label in np.unique(labelled[labelled >= 0]):
             share = 100 * np.mean(labelled[labelled >= 0] == label)
             expected[f"maps.{i}.share.{label}"] = {f"{share:.1f} %"}
@@ -323,8 +323,8 @@ def test_page__what_is_computed_is_right(opened, report):
             for index, (t, p) in enumerate(zip(done.truth, done.predicted, strict=True))
             if (names[t], names[p]) == (pair["true"], pair["predicted"])
         )
-        expected[f"confused.{i}.query_name"] = {done.data.test.pictures[first].name}
-        expected[f"confused.{i}.nearest_name"] = {train.pictures[done.neighbour[first]].name}
+        expected[f"confused.{i}.query_name"] = {done.data.test.images[first].name}
+        expected[f"confused.{i}.nearest_name"] = {train.images[done.neighbour[first]].name}
     shown = opened(report[0]).derived
     assert [(name, text) for name, text in shown if text not in expected[name]] == []
     found = {name for name, _ in shown}
@@ -380,7 +380,7 @@ def test_facts__are_those_of_the_evaluation(report):
     assert facts["accuracy"] == np.mean(done.truth == done.predicted)
     assert facts["n_train"] == 2 * len(facts["label_names"])
     assert facts["n_test"] == len(done.truth) == np.sum(facts["confusion"])
-    height, width = done.data.train.pictures[0].shape
+    height, width = done.data.train.images[0].shape
     windows = [(size - config.diameter) // config.stride + 1 for size in (height, width)]
     assert facts["n_patches_labelled"] == 900 * len(done.truth) + facts["n_train"] * np.prod(
         windows
@@ -482,9 +482,7 @@ def test_report__overwrites_nothing_that_is_not_its_own(tmp_path, name):
 def test_report__of_large_pictures_and_patches_stays_small(tmp_path):
     done = large(diameter=41, stride=32)
     rng = np.random.default_rng(2)
-    noise = [
-        Picture(f"{i}", None, (600, 400), rng.random((600, 400), np.float32)) for i in range(40)
-    ]
+    noise = [Image(f"{i}", None, (600, 400), rng.random((600, 400), np.float32)) for i in range(40)]
     parts = [
         replace(part, pictures=tuple(noise[i % 40] for i in range(len(part))))
         for part in (done.data.train, done.data.test)
@@ -525,11 +523,11 @@ def test_map__every_patch_is_painted_at_its_place(stride, diameter):
 
 def test_gallery__maps_are_painted_as_they_are_labelled():
     done = one_wrong()
-    for one, index in zip(Gallery.of(done).maps, choose_pictures(done), strict=True):
-        picture = done.data.test.pictures[index]
+    for one, index in zip(Gallery.of(done).maps, choose_images(done), strict=True):
+        picture = done.data.test.images[index]
         labels = label_map(done.model.labeller, picture)
         np.testing.assert_array_equal(one.painted, paint(labels, class_colours(3)))
-        assert one.picture.shape == picture.shape
+        assert one.image.shape == picture.shape
 
 
 def test_gallery__atoms_are_sorted_by_use():
@@ -544,7 +542,7 @@ def test_gallery__atoms_are_sorted_by_use():
 
 
 def test_write_maps__a_picture_of_colours_for_each(tmp_path):
-    model, pictures = one_wrong().model, one_wrong().data.test.pictures[:2]
+    model, pictures = one_wrong().model, one_wrong().data.test.images[:2]
     pictures = (replace(pictures[0], name="a/x.png"), replace(pictures[1], name="b/x.png"))
     write_maps(model, pictures, tmp_path / "maps")
     files = sorted((tmp_path / "maps").iterdir())
@@ -552,17 +550,17 @@ def test_write_maps__a_picture_of_colours_for_each(tmp_path):
     colours = np.concatenate([class_colours(3), np.zeros((1, 3), np.uint8)])  # black for −1
     for file, picture in zip(files, pictures, strict=True):
         expected = colours[label_map(model.labeller, picture)]
-        np.testing.assert_array_equal(np.asarray(Image.open(file)), expected)
+        np.testing.assert_array_equal(np.asarray(PIL.Image.open(file)), expected)
 
 
 def test_write_maps__refuses_before_anything_is_written(tmp_path):
-    model, (one, other, *_) = one_wrong().model, one_wrong().data.test.pictures
+    model, (one, other, *_) = one_wrong().model, one_wrong().data.test.images
     (tmp_path / f"{other.name}.png").write_text("mine")
     with pytest.raises(DscError, match="exists already"):
         write_maps(model, [one, other], tmp_path)
     with pytest.raises(DscError, match="two pictures share it"):
         write_maps(model, [one, replace(other, name=one.name)], tmp_path)
-    small = Picture("small", None, (5, 5), np.zeros((5, 5), np.float32))
+    small = Image("small", None, (5, 5), np.zeros((5, 5), np.float32))
     with pytest.raises(DscError, match=r"small: found 5 × 5 pixels, need at least 7 × 7"):
         write_maps(model, [one, small], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [f"{other.name}.png"]

@@ -13,7 +13,7 @@ from dsc.dictionary import RunTarget
 from dsc.engine import open_engine
 from dsc.errors import DscError
 from dsc.experiments.textures import CLASSES, write_suite
-from dsc.images.image import open_pictures
+from dsc.images.image import open_images
 from dsc.texture import fit
 from dsc.texture import histograms as features
 from dsc.texture.config import TextureConfig
@@ -303,7 +303,7 @@ def test_label_map__one_class_for_every_pixel_that_a_patch_is_around(train, test
     assert labels.shape == picture.shape == (40, 48)
     assert labels.dtype == np.int64
     inside = labels[3:-3, 3:-3]
-    expected = model.model_.labeller.label_picture(open_pictures(picture)[0])[0]
+    expected = model.model_.labeller.label_image(open_images(picture)[0])[0]
     np.testing.assert_array_equal(inside, expected)
     assert (labels == -1).sum() == labels.size - inside.size
     share = np.bincount(inside.ravel(), minlength=4) / inside.size
@@ -314,7 +314,7 @@ def test_label_map__with_a_stride_a_patch_stands_for_the_pixels_around(fitted, t
     picture = test[0][3]
     labels = fitted.label_map(picture)
     assert labels.shape == (48, 48)
-    grid = fitted.model_.labeller.label_picture(open_pictures(picture)[0])[0]
+    grid = fitted.model_.labeller.label_image(open_images(picture)[0])[0]
     np.testing.assert_array_equal(labels[3:45:3, 3:45:3], grid)  # the middles themselves
     np.testing.assert_array_equal(labels[4:43:3, 4:43:3], grid[:-1, :-1])  # a pixel beside
     np.testing.assert_array_equal(labels[5:42:3, 5:42:3], grid[1:, 1:])  # nearer to the next

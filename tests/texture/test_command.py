@@ -275,7 +275,7 @@ def test_evaluate__other_histograms_have_other_neighbours(suite):
     model = library.TextureClassifier(**options).fit(suite).model_
     test = read_inputs(suite, part="test")
     with open_engine("synchronous") as engine:
-        features = count_labels(test.pictures, model.labeller, engine)
+        features = count_labels(test.images, model.labeller, engine)
     done = Evaluation.of(Benchmark("drawn", read_inputs(suite), test), model, features, {})
     found = {one.model.config.histogram: one for one in (done, *done.with_other_histograms())}
     assert list(found) == ["both", "classes", "atoms"]

@@ -8,16 +8,16 @@ from PIL import Image
 import dsc
 from dsc.engine import Engine, Resources, open_engine
 from dsc.errors import DscError
-from dsc.images.image import open_pictures
+from dsc.images.image import open_images
 from dsc.texture import histograms as features
 from dsc.texture.histograms import (
     FeatureLog,
-    check_pictures,
+    check_images,
     count_labels,
     histograms,
+    image_hash,
     joined_counts,
     label_part,
-    picture_hash,
 )
 from dsc.texture.labelling import Labeller
 
@@ -45,7 +45,7 @@ def arrays(picture):
 
 @pytest.fixture(scope="module")
 def pictures(arrays):
-    return open_pictures(arrays)
+    return open_images(arrays)
 
 
 @pytest.fixture
@@ -181,8 +181,8 @@ def test_count_labels__same_counts_from_files_and_zarr_on_processes(
     )
     stored[:] = arrays[1]
     np.save(tmp_path / "c.npy", arrays[2])
-    files = [open_pictures(tmp_path / name)[0] for name in ("a.png", "b.zarr", "c.npy")]
-    same = open_pictures([grey, arrays[1], arrays[2]])
+    files = [open_images(tmp_path / name)[0] for name in ("a.png", "b.zarr", "c.npy")]
+    same = open_images([grey, arrays[1], arrays[2]])
     monkeypatch.setattr(features, "TASK_PATCHES", 1)
     wanted = counted(count_labels(same, labeller, engine))
     assert counted(count_labels(files, labeller, process_engine)) == wanted
@@ -199,7 +199,7 @@ def test_log__an_interrupted_run_continues(
         count_labels(pictures, labeller, engine, log, stop_after(3))
     names = [picture.name for picture in pictures]
     assert labelled == names[:3]
-    assert set(log.read()) == {picture_hash(picture) for picture in pictures[:3]}
+    assert set(log.read()) == {image_hash(picture) for picture in pictures[:3]}
     labelled.clear()
     assert counted(count_labels(pictures, labeller, engine, log)) == expected
     assert labelled == names[3:]
@@ -225,7 +225,7 @@ def test_log__the_same_picture_elsewhere_is_known(arrays, labeller, engine, labe
     for folder in ("here", "there"):
         (tmp_path / folder).mkdir()
         np.save(tmp_path / folder / f"{folder}.npy", arrays[0])
-        pictures = open_pictures(tmp_path / folder / f"{folder}.npy")
+        pictures = open_images(tmp_path / folder / f"{folder}.npy")
         count_labels(pictures, labeller, engine, log)
     assert len(labelled) == 1
 
@@ -235,7 +235,7 @@ def test_log__a_changed_picture_is_labelled_again(arrays, labeller, engine, labe
     found = []
     for array in arrays[:2]:
         np.save(tmp_path / "picture.npy", array)
-        found += count_labels(open_pictures(tmp_path / "picture.npy"), labeller, engine, log)
+        found += count_labels(open_images(tmp_path / "picture.npy"), labeller, engine, log)
     assert len(labelled) == 2
     assert found[0].counts != found[1].counts
 
@@ -327,7 +327,7 @@ def test_histograms__are_the_shares_of_labelled_patches(pictures, labeller, engi
     for row, (in_atoms, _) in zip(by_atom, expected, strict=True):
         np.testing.assert_allclose(row, np.array(in_atoms) / sum(in_atoms))
     for row, picture in zip(by_class, pictures, strict=True):
-        labels = labeller.label_picture(picture)[0]
+        labels = labeller.label_image(picture)[0]
         np.testing.assert_allclose(
             row, [(labels == n).sum() / (labels >= 0).sum() for n in range(3)]
         )
@@ -351,7 +351,7 @@ def test_histograms__equal_counts_of_classes_are_equal_to_the_bit():
 
 def test_histograms__constant_pictures_are_refused_all_at_once(arrays, labeller, engine):
     flat = [np.full((20, 20), value, np.float32) for value in (0.0, 0.3, 1 / 3)]
-    pictures = open_pictures([flat[0], arrays[0], flat[1], arrays[1], flat[2]])
+    pictures = open_images([flat[0], arrays[0], flat[1], arrays[1], flat[2]])
     counts = count_labels(pictures, labeller, engine)
     names = ["plain", "gravel", "bare", "brick", "smooth"]
     with pytest.raises(DscError, match="constant") as caught:
@@ -362,21 +362,21 @@ def test_histograms__constant_pictures_are_refused_all_at_once(arrays, labeller,
 
 def test_check_pictures__too_small_ones_are_refused_all_at_once(arrays):
     small = [arrays[0][:6, :20], arrays[0], arrays[1][:, :3], arrays[2][:7, :7]]
-    pictures = open_pictures(small)
+    pictures = open_images(small)
     with pytest.raises(DscError, match="2 problems") as caught:
-        check_pictures(pictures, 7)
+        check_images(pictures, 7)
     message = str(caught.value)
     assert "array 0: found 6 × 20 pixels, need at least 7 × 7" in message
     assert f"array 2: found {len(arrays[1])} × 3 pixels" in message
     assert "array 1" not in message
     assert "array 3" not in message
-    check_pictures(pictures[1::2], 7)
+    check_images(pictures[1::2], 7)
 
 
 def test_check_pictures__of_very_many_it_names_some_and_says_how_many(arrays):
-    pictures = open_pictures([arrays[0][:5, :5]] * 130)
+    pictures = open_images([arrays[0][:5, :5]] * 130)
     with pytest.raises(DscError, match="130 problems") as caught:
-        check_pictures(pictures, 7)
+        check_images(pictures, 7)
     lines = str(caught.value).splitlines()
     assert len(lines) == 1 + 100 + 1
     assert lines[-1] == "  and 30 more"

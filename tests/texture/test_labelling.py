@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
 import dsc
-from dsc.images.image import Picture, open_pictures
+from dsc.images.image import Image, open_images
 from dsc.texture import labelling
 from dsc.texture.labelling import NONE, Labeller
 
@@ -314,7 +314,7 @@ def centred(labeller, grey, stride):
 @pytest.mark.parametrize(("basis", "sparsity"), [("disk", 1), ("disk", 2), ("pixels", 1)])
 def test_label_picture__is_that_of_explicitly_cut_windows(grey, basis, sparsity, stride):
     labeller = make(basis, 3, 3, sparsity, 60 if basis == "disk" else 1, stride)
-    labels, evaluated = labeller.label_picture(open_pictures(grey)[0])
+    labels, evaluated = labeller.label_image(open_images(grey)[0])
     shape, patches = centred(labeller, grey, stride)
     assert labels.shape == labeller.grid(grey.shape) == shape
     assert shape == (30 // stride + 1, 40 // stride + 1)
@@ -327,14 +327,14 @@ def test_label_picture__is_that_of_explicitly_cut_windows(grey, basis, sparsity,
 @pytest.mark.parametrize("rows", [1, 10, 50, 333])
 def test_label_picture__same_labels_in_pieces(grey, monkeypatch, stride, rows):
     labeller = make("disk", 3, 3, stride=stride)
-    expected = labeller.label_picture(open_pictures(grey)[0])[0]
+    expected = labeller.label_image(open_images(grey)[0])[0]
     asked = []
     best = Labeller.best_atoms
     monkeypatch.setattr(labelling.Labeller, "piece_size", rows)
     monkeypatch.setattr(
         Labeller, "best_atoms", lambda self, coords: asked.append(len(coords)) or best(self, coords)
     )
-    found = labeller.label_picture(open_pictures(grey)[0])[0]
+    found = labeller.label_image(open_images(grey)[0])[0]
     np.testing.assert_array_equal(found, expected)
     assert sum(asked) == expected.size
     assert max(asked) <= 2 * rows
@@ -343,7 +343,7 @@ def test_label_picture__same_labels_in_pieces(grey, monkeypatch, stride, rows):
 
 def test_label_picture__a_picture_of_one_patch(grey):
     labeller = make("disk", 3, 3, stride=4)
-    labels, _ = labeller.label_picture(open_pictures(grey[:7, :7])[0])
+    labels, _ = labeller.label_image(open_images(grey[:7, :7])[0])
     _, patches = centred(labeller, grey[:7, :7], 4)
     assert labels.tolist() == [labeller.label(patches)[0].tolist()]
 
@@ -353,16 +353,16 @@ def test_label_picture__a_picture_of_one_patch(grey):
 def test_label_picture__turning_a_picture_turns_its_labels(grey, stride, turns):
     """The grid of angles has the quarter turns; all strides here end at the picture's rim."""
     labeller = make("disk", 3, 4, stride=stride)
-    still = labeller.label_picture(open_pictures(grey)[0])[0]
-    turned = labeller.label_picture(open_pictures(np.rot90(grey, turns).copy())[0])[0]
+    still = labeller.label_image(open_images(grey)[0])[0]
+    turned = labeller.label_image(open_images(np.rot90(grey, turns).copy())[0])[0]
     assert np.mean(turned == np.rot90(still, turns)) >= 0.99
     assert len(np.unique(still)) == 3
 
 
 def test_label_picture__without_angles_a_turn_changes_labels(grey):
     labeller = make("pixels", 3, 4, n_angles=1)
-    still = labeller.label_picture(open_pictures(grey)[0])[0]
-    turned = labeller.label_picture(open_pictures(np.rot90(grey).copy())[0])[0]
+    still = labeller.label_image(open_images(grey)[0])[0]
+    turned = labeller.label_image(open_images(np.rot90(grey).copy())[0])[0]
     assert np.mean(turned == np.rot90(still)) < 0.8
 
 
@@ -373,7 +373,7 @@ def test_label_picture__flat_windows_have_no_class(grey, value, sparsity):
     labeller = make("disk", 3, 3, sparsity)
     half = grey.copy()
     half[:, :20] = value
-    labels = labeller.label_picture(open_pictures(half)[0])[0]
+    labels = labeller.label_image(open_images(half)[0])[0]
     assert (labels[:, :14] == NONE).all()  # windows of columns 0 to 19
     assert (labels[:, 20:] != NONE).all()
 
@@ -381,7 +381,7 @@ def test_label_picture__flat_windows_have_no_class(grey, value, sparsity):
 def test_label_picture__brightness_does_not_matter(grey):
     labeller = make("disk", 3, 3)
     dark, bright = (
-        labeller.label_picture(open_pictures(grey + np.float32(shift))[0])[0] for shift in (0, 2)
+        labeller.label_image(open_images(grey + np.float32(shift))[0])[0] for shift in (0, 2)
     )
     assert np.mean(dark == bright) >= 0.99
 
@@ -393,19 +393,19 @@ def test_label_picture__zarr_is_read_by_window(grey, tmp_path, monkeypatch, chun
     )
     array[:] = grey
     labeller = make("disk", 3, 3, stride=2)
-    expected = labeller.label_picture(open_pictures(grey)[0])[0]
-    picture = open_pictures(tmp_path / "picture.zarr")[0]
-    np.testing.assert_array_equal(labeller.label_picture(picture)[0], expected)
-    read, areas = Picture.read, []
+    expected = labeller.label_image(open_images(grey)[0])[0]
+    picture = open_images(tmp_path / "picture.zarr")[0]
+    np.testing.assert_array_equal(labeller.label_image(picture)[0], expected)
+    read, areas = Image.read, []
 
     def watched(self, y0, y1, x0, x1):
         areas.append((y1 - y0) * (x1 - x0))
         return read(self, y0, y1, x0, x1)
 
-    monkeypatch.setattr(Picture, "read", watched)
+    monkeypatch.setattr(Image, "read", watched)
     monkeypatch.setattr(labelling.Labeller, "piece_size", 40)
-    picture = open_pictures(tmp_path / "picture.zarr")[0]
-    np.testing.assert_array_equal(labeller.label_picture(picture)[0], expected)
+    picture = open_images(tmp_path / "picture.zarr")[0]
+    np.testing.assert_array_equal(labeller.label_image(picture)[0], expected)
     assert max(areas) < grey.size / 2
 
 

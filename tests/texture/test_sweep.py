@@ -276,15 +276,15 @@ def test_run_sweep__resume_is_refused_for_anything_else(suite, data, sweep, tmp_
     refused("validation: held_out: 0.6 instead of 0.5", held_out=0.5)
     refused("validation: repeats: 5 instead of 6", repeats=6)
     labels = (data.labels[-1], *data.labels[1:-1], data.labels[0])
-    refused("data: labels_sha256", data=Dataset(data.pictures, labels, data.angles))
-    paths = [picture.source[0] for picture in data.pictures]
+    refused("data: labels_sha256", data=Dataset(data.images, labels, data.angles))
+    paths = [picture.source[0] for picture in data.images]
     pixels = np.array(Image.open(paths[4]))
     pixels[20, 20] ^= 1
     Image.fromarray(pixels).save(tmp_path / "other.png")
     paths[4] = tmp_path / "other.png"
     refused("data: pictures_sha256", data=read_inputs(paths, data.labels))
     refused("n_pictures: 12 instead of 11",
-            data=Dataset(data.pictures[1:], data.labels[1:], data.angles[1:]))  # fmt: skip
+            data=Dataset(data.images[1:], data.labels[1:], data.angles[1:]))  # fmt: skip
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     base = replace(BASE, n_atoms=77, diameter=9, sparsity=3, method="standard")  # all swept
     assert run(data, folder, base=base, resume=True).winner == sweep[0].winner
@@ -334,7 +334,7 @@ def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
     with pytest.raises(DscError, match="held_out: found 'most'"):
         run(data, tmp_path / "s", held_out="most")
     with pytest.raises(DscError, match="need at least two"):
-        run(Dataset(data.pictures[:2], ("a", "a"), (None, None)), tmp_path / "s")
+        run(Dataset(data.images[:2], ("a", "a"), (None, None)), tmp_path / "s")
     few = Engine("synchronous", Resources(1, 10**5))
     with pytest.raises(DscError, match=r"rotational, 4 atoms, diameter 7, sparsity 1: one task"):
         run(data, tmp_path / "s", engine=few)
@@ -344,7 +344,7 @@ def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
 @pytest.mark.parametrize("config", GRID.settings(replace(BASE, patches_per_image=1700))[::4])
 def test_expected_patches__as_many_as_are_extracted(config, data, tmp_path):
     pictures = read_inputs(list(np.random.default_rng(0).random((3, 20, 50))), list("bab"))
-    mixed = Dataset(data.pictures[:4] + pictures.pictures, (*"aabb", *pictures.labels), (None,) * 7)
+    mixed = Dataset(data.images[:4] + pictures.images, (*"aabb", *pictures.labels), (None,) * 7)
     sources = extract_classes(mixed, ("a", "b"), config, tmp_path / "p")
     assert expected_patches(mixed, config) == [s.n_patches for s in sources]
 

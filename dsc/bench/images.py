@@ -32,9 +32,9 @@ def net_file(folder: Path) -> tuple[str, Path]:
     return "gravel (CC0, scikit-image)", path
 
 
-def cut_windows(picture: Grey, diameter: int, n_patches: int) -> Grey:
+def cut_windows(image: Grey, diameter: int, n_patches: int) -> Grey:
     """Windows that pass the paper's filter, `n_patches` of them spread evenly over the picture."""
-    windows = sliding_window_view(picture, (diameter, diameter)).reshape(-1, diameter, diameter)
+    windows = sliding_window_view(image, (diameter, diameter)).reshape(-1, diameter, diameter)
     windows = windows[windows.std(axis=(1, 2), ddof=1) > MIN_STD]
     if len(windows) > n_patches:
         windows = windows[np.linspace(0, len(windows) - 1, n_patches).astype(int)]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from math import isqrt
 
 import numpy as np
+import PIL.Image
 from numpy.typing import NDArray
-from PIL import Image
 
 from dsc.dictionary import atom_shades
-from dsc.images import Picture
+from dsc.images import Image
 from dsc.report.maps import class_colours, paint
 from dsc.texture import Evaluation, TextureModel, spread, unit_range
 
@@ -18,7 +18,7 @@ COLUMNS = 10  # atoms in a row
 N_MAPS = 6  # pictures whose class map is shown
 N_MISTAKES = 8  # most confused pairs of classes shown with pictures
 MOST_SIDE = 320  # pixels of a picture on the page
-PICTURE_PIXELS = 1_500_000  # of all pictures on the page together: it stays below some 6 MB
+IMAGE_PIXELS = 1_500_000  # of all pictures on the page together: it stays below some 6 MB
 ATOM_PIXELS = 1_500_000  # of all atoms on the page together
 
 Bytes = NDArray[np.uint8]
@@ -26,80 +26,47 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class ClassMap:
-    """A test picture and the class of each of its patches.
+    """A test picture and the class of each of its patches."""
 
-    Attributes
-    ----------
-    name
-        Of the picture.
-    true, predicted
-        Its class, and the class that it was given.
-    picture
-        (y, x) greys.
-    painted
-        (y, x, 4) colours of the classes, of the same size.
-    shares
-        (label, share of the labelled patches) of the classes that occur, most first.
-    """
-
-    name: str
-    true: str
+    name: str  # of the picture
+    true: str  # its class, and the class that it was given
     predicted: str
-    picture: Bytes
-    painted: Bytes
+    image: Bytes  # (y, x) greys
+    painted: Bytes  # (y, x, 4) colours of the classes, of the same size
+    # (label, share of the labelled patches) of the classes that occur, most first
     shares: list[tuple[int, float]]
 
 
 @dataclass(frozen=True, eq=False)
 class Mistake:
-    """A test picture that was taken for another class.
+    """A test picture that was taken for another class."""
 
-    Attributes
-    ----------
-    true, predicted
-        Its class, and the class that it was given.
-    query, query_name
-        The picture, (y, x) greys.
-    nearest, nearest_name
-        The training picture that it is nearest to.
-    example
-        A training picture of its own class.
-    """
-
-    true: str
+    true: str  # its class, and the class that it was given
     predicted: str
-    query: Bytes
+    query: Bytes  # the picture, (y, x) greys
     query_name: str
-    nearest: Bytes
+    nearest: Bytes  # the training picture that it is nearest to
     nearest_name: str
-    example: Bytes
+    example: Bytes  # a training picture of its own class
 
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """The pictures of a report.
+    """The pictures of a report."""
 
-    Attributes
-    ----------
-    atoms
-        (label, atom, y, x, 2) grey and alpha of each class's most used atoms, as many as fit.
-    maps
-        Test pictures with the class of each patch.
-    mistakes
-        An example of every pair of confused classes, most often confused first.
-    """
-
+    # (label, atom, y, x, 2) grey and alpha of each class's most used atoms, as many as fit
     atoms: Bytes
-    maps: list[ClassMap]
+    maps: list[ClassMap]  # test pictures with the class of each patch
+    # an example of every pair of confused classes, most often confused first
     mistakes: list[Mistake]
 
     @staticmethod
     def of(evaluation: Evaluation) -> Gallery:
         """The pictures of an evaluation, such that all of them are not too much for a page."""
-        shown = choose_pictures(evaluation)
+        shown = choose_images(evaluation)
         pairs = evaluation.confused_pairs[:N_MISTAKES]
-        n_pictures = 2 * len(shown) + 3 * len(pairs)
-        side = min(MOST_SIDE, isqrt(PICTURE_PIXELS // max(1, n_pictures)))
+        n_images = 2 * len(shown) + 3 * len(pairs)
+        side = min(MOST_SIDE, isqrt(IMAGE_PIXELS // max(1, n_images)))
         return Gallery(
             atoms=draw_atoms(evaluation.model),
             maps=[_map(evaluation, index, side) for index in shown],
@@ -107,7 +74,7 @@ class Gallery:
         )
 
 
-def choose_pictures(evaluation: Evaluation) -> list[int]:
+def choose_images(evaluation: Evaluation) -> list[int]:
     """Test pictures to show: some that are wrong, then one of each class while there is room."""
     is_right = evaluation.truth == evaluation.predicted
     wrong = np.flatnonzero(~is_right)[: N_MAPS // 2].tolist()
@@ -137,24 +104,24 @@ def label_shares(labels: NDArray[np.integer], n_labels: int) -> list[tuple[int, 
     return [(int(label), int(count[label]) / total) for label in order if count[label]]
 
 
-def small_grey(picture: Picture, side: int) -> Bytes:
+def small_grey(image: Image, side: int) -> Bytes:
     """A picture as bytes, made smaller if it is larger than `side`."""
-    value = np.asarray(unit_range(picture.whole()) * 255).round().astype(np.uint8)
-    return _fitted(value, side, Image.Resampling.BOX)
+    value = np.asarray(unit_range(image.whole()) * 255).round().astype(np.uint8)
+    return _fitted(value, side, PIL.Image.Resampling.BOX)
 
 
 def _map(evaluation: Evaluation, index: int, side: int) -> ClassMap:
-    model, picture = evaluation.model, evaluation.data.test.pictures[index]
+    model, image = evaluation.model, evaluation.data.test.images[index]
     n_labels = len(model.label_names)
-    labels, _ = model.labeller.label_picture(picture)
-    whole = spread(labels, picture.shape, model.basis.diameter // 2, model.config.stride)
+    labels, _ = model.labeller.label_image(image)
+    whole = spread(labels, image.shape, model.basis.diameter // 2, model.config.stride)
     painted = paint(whole, class_colours(n_labels))
     return ClassMap(
-        name=picture.name,
+        name=image.name,
         true=model.label_names[evaluation.truth[index]],
         predicted=model.label_names[evaluation.predicted[index]],
-        picture=small_grey(picture, side),
-        painted=_fitted(painted, side, Image.Resampling.NEAREST),
+        image=small_grey(image, side),
+        painted=_fitted(painted, side, PIL.Image.Resampling.NEAREST),
         shares=label_shares(labels, n_labels),
     )
 
@@ -163,8 +130,8 @@ def _mistake(evaluation: Evaluation, true: str, predicted: str, side: int) -> Mi
     names, train = evaluation.model.label_names, evaluation.data.train
     same = evaluation.truth == names.index(true)
     index = int(np.flatnonzero(same & (evaluation.predicted == names.index(predicted)))[0])
-    query = evaluation.data.test.pictures[index]
-    nearest = train.pictures[evaluation.neighbour[index]]
+    query = evaluation.data.test.images[index]
+    nearest = train.images[evaluation.neighbour[index]]
     return Mistake(
         true=true,
         predicted=predicted,
@@ -172,14 +139,14 @@ def _mistake(evaluation: Evaluation, true: str, predicted: str, side: int) -> Mi
         query_name=query.name,
         nearest=small_grey(nearest, side),
         nearest_name=nearest.name,
-        example=small_grey(train.pictures[train.labels.index(true)], side),
+        example=small_grey(train.images[train.labels.index(true)], side),
     )
 
 
-def _fitted(image: Bytes, side: int, how: Image.Resampling) -> Bytes:
+def _fitted(image: Bytes, side: int, how: PIL.Image.Resampling) -> Bytes:
     height, width = image.shape[:2]
     scale = side / max(height, width)
     if scale >= 1:
         return image
     size = max(1, round(width * scale)), max(1, round(height * scale))
-    return np.asarray(Image.fromarray(image).resize(size, how))
+    return np.asarray(PIL.Image.fromarray(image).resize(size, how))
