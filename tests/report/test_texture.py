@@ -484,7 +484,7 @@ def test_report__of_large_pictures_and_patches_stays_small(tmp_path):
     rng = np.random.default_rng(2)
     noise = [Image(f"{i}", None, (600, 400), rng.random((600, 400), np.float32)) for i in range(40)]
     parts = [
-        replace(part, pictures=tuple(noise[i % 40] for i in range(len(part))))
+        replace(part, images=tuple(noise[i % 40] for i in range(len(part))))
         for part in (done.data.train, done.data.test)
     ]
     write_texture_report(tmp_path, replace(done, data=Benchmark("noise", *parts)))
