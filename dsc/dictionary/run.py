@@ -159,6 +159,10 @@ class Run:
                 remove_store(self.path / name)
         for checkpoint in self.checkpoints():
             remove_store(checkpoint)
+        report = self.path / "report" / "report.json"
+        if report.is_file():
+            for name in ("report.json", *json.loads(report.read_text()).get("files", ())):
+                (report.parent / Path(name).name).unlink(missing_ok=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def write_options(self, options: dict[str, Any]) -> None:

@@ -165,3 +165,12 @@ def test_command__writes_where_it_is_told(copied_run, tmp_path):
     assert {"page.html", "page.json", "page-atoms.svg"} <= names_in(out.parent)
     assert facts["history"] == json.loads(out.with_suffix(".json").read_text())["history"]
     assert not (copied_run[0] / "report").exists()
+
+
+def test_overwrite__takes_the_report_of_the_earlier_run_away_and_nothing_else(copied_run):
+    folder = copied_run[0]
+    write_report(folder)
+    (folder / "report" / "thesis.tex").write_text("do not lose me")
+    patches = np.random.default_rng(0).random((300, 7, 7), dtype=np.float32)
+    dsc.learn(patches, 2, 1, n_iterations=1, run=folder, overwrite=True)
+    assert [path.name for path in (folder / "report").iterdir()] == ["thesis.tex"]
