@@ -82,10 +82,8 @@ def _full_size(url: str, attributes: dict[str, Any]) -> str:
         raise DscError(f"{url}: found a store of {attributes['dsc_kind']}, need pictures")
     scales = attributes.get("ome", attributes).get("multiscales")
     try:
-        level = scales[0]["datasets"][0]["path"]
-        axes = [
-            axis if isinstance(axis, str) else axis["name"] for axis in scales[0].get("axes", "yx")
-        ]
+        level, axes = scales[0]["datasets"][0]["path"], scales[0].get("axes", "yx")
+        axes = [axis if isinstance(axis, str) else axis["name"] for axis in axes]
     except (TypeError, KeyError, IndexError) as error:
         raise DscError(
             f"{url}: found a Zarr group, need an array or an OME-Zarr: name the array inside it"

@@ -58,16 +58,9 @@ class Store:
         return dict(_attributes(self, f"{group}/"))
 
     def read(self, variable: str, selection: Selection = ...) -> NDArray[Any]:
-        """Values of an array.
+        """Values of an array: a slice along the first dimension, or one slice for each.
 
         A missing or damaged chunk is an error that names it.
-
-        Parameters
-        ----------
-        variable
-            Name of the array.
-        selection
-            A slice along the first dimension, or one slice for each.
         """
         array = _array(self, variable)
         try:
@@ -80,19 +73,10 @@ class Store:
             ) from error
 
     def write(self, variable: str, start: int | tuple[int, ...], values: ArrayLike) -> None:
-        """Write whole chunks.
+        """Write whole chunks from `start` on, along the first dimension or along each.
 
         Tasks that write different chunks may run at the same time, and again: the bytes are the
         same.
-
-        Parameters
-        ----------
-        variable
-            Name of the array.
-        start
-            Where `values` begin, along the first dimension or along each; at a chunk's begin.
-        values
-            Full along the other dimensions. They end where a chunk or the array ends.
         """
         if not self.writable:
             raise DscError(f"{self.url}: is finished and cannot be changed: create another store")
