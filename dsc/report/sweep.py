@@ -30,15 +30,7 @@ MOST_TICKS = 8
 
 
 def write_sweep_report(folder: Path, result: SweepResult) -> None:
-    """Write FOLDER/index.html, report.json, table.md and the plots; a report of ours is replaced.
-
-    Parameters
-    ----------
-    folder
-        Made if it does not exist.
-    result
-        What is reported.
-    """
+    """Write index.html, report.json, table.md and the plots to a folder; ours are replaced."""
     place, table = Place.folder(folder), folder / "table.md"
     place.check(KIND, result.sweep.grid.method)
     if table.exists() and not place.numbers.exists():

@@ -48,18 +48,8 @@ def write_texture_report(
 ) -> dict[str, Any]:
     """Write FOLDER/index.html, report.json and the plots; a report of ours is replaced.
 
-    Parameters
-    ----------
-    folder
-        Made if it does not exist.
-    evaluation
-        What is reported.
-    methods
-        What it is compared with, besides other histograms and the paper's own numbers.
-
-    Returns
-    -------
-    The numbers of the page, as in report.json.
+    The evaluation is compared with `methods`, other histograms and the paper's own numbers.
+    Returns the numbers of the page, as in report.json.
     """
     place = Place.folder(folder)
     place.check(KIND, PLOTS)
@@ -74,12 +64,10 @@ def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dic
     """All numbers of the report."""
     model, data = evaluation.model, evaluation.data
     windows = (math.prod(model.labeller.grid(one.shape)) for one in data.train.images)
+    others = evaluation.with_other_histograms()
     rows = [
         evaluation.as_method("ours", "this run"),
-        *(
-            other.as_method("compared", "the same labels")
-            for other in evaluation.with_other_histograms()
-        ),
+        *(other.as_method("compared", "the same labels") for other in others),
         *methods,
         *(CITED if data.name in SUITES else ()),
     ]
