@@ -27,12 +27,7 @@ PLOTS = ("angles", "confusion", "pairs", "maps", "atoms", "history")
 SUITES = ("Outex_TC_00010", "Outex_tl84")  # the data of the paper, and the same by another lamp
 CITED = tuple(  # what the paper prints
     Method(
-        method,
-        setting,
-        accuracy,
-        source=f"the paper, on {SUITES[0]}: cited, not run",
-        group="cited",
-        suite=SUITES[0],
+        method, setting, accuracy, f"the paper, on {SUITES[0]}: cited, not run", "cited", SUITES[0]
     )
     for method, accuracy, setting in (
         ("standard K-SVD", 0.44, "M = 100, N = 11, K = 3"),

@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsc.errors import DscError, unknown_choice
 from dsc.store import manifest
-from dsc.store.objects import normalize, read_object, sha256, zarr_store
+from dsc.store.objects import normalize, read_object, reported, sha256, zarr_store
 from dsc.store.schema import check_variable
 from dsc.store.strict import MANIFEST, METADATA, StrictStore
-from dsc.version import __version__
 
 if TYPE_CHECKING:
     import xarray
@@ -63,14 +62,8 @@ class Store:
         A missing or damaged chunk is an error that names it.
         """
         array = _array(self, variable)
-        try:
+        with reported(f"{self.url}: array {variable!r}", f"read at {selection}"):
             return np.asarray(array[selection])
-        except DscError:
-            raise
-        except Exception as error:
-            raise DscError(
-                f"{self.url}: array {variable!r} cannot be read at {selection}: {error}"
-            ) from error
 
     def write(self, variable: str, start: int | tuple[int, ...], values: ArrayLike) -> None:
         """Write whole chunks from `start` on, along the first dimension or along each.
@@ -100,7 +93,7 @@ class Store:
     def finish(self) -> Store:
         """Check that every chunk was written, write the manifest, and return the finished store."""
         if self.writable:
-            manifest.write_manifest(self.url, self.kind, __version__)
+            manifest.write_manifest(self.url, self.kind)
         return open_store(self.url, self.kind)
 
     def zarr(self) -> StrictStore:
