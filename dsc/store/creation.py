@@ -14,7 +14,6 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 from dsc.errors import DscError, count_problem, unknown_choice
 from dsc.store import objects
 from dsc.store.manifest import own_kind
-from dsc.store.objects import normalize, zarr_store
 from dsc.store.schema import FORMAT, Variable, schema_of
 from dsc.store.store import Store
 from dsc.store.strict import MANIFEST, METADATA
@@ -43,13 +42,13 @@ def create(
             raise unknown_choice("variables", name, schema)
     wanted = [v for v in schema.values() if v.required or v.name in variables]
     _check_sizes(wanted, sizes, chunks)
-    place = normalize(url)
+    place = objects.normalize(url)
     check_free(place)
     objects.remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
     header = {"dsc_kind": kind, "dsc_format": FORMAT, "dsc_version": __version__}
     with objects.reported(place, "written"):
         group = zarr.create_group(
-            zarr_store(place, read_only=False),
+            objects.zarr_store(place, read_only=False),
             zarr_format=3,
             attributes={**attributes, **header},
             overwrite=True,
@@ -70,7 +69,7 @@ def add_group(
     """Add a group of arrays, name → (shape, chunks), to a store that is being written."""
     variable = schema_of(store.kind)[name]
     group = zarr.create_group(
-        zarr_store(store.url, read_only=False),
+        objects.zarr_store(store.url, read_only=False),
         path=name,
         zarr_format=3,
         attributes=dict(attributes),
@@ -81,7 +80,7 @@ def add_group(
 
 def check_free(url: str | PathLike[str]) -> None:
     """Refuse a place where something is that must not be replaced."""
-    place = normalize(url)
+    place = objects.normalize(url)
     if not objects.is_occupied(place):
         return
     kind = own_kind(place)
@@ -98,9 +97,9 @@ def check_free(url: str | PathLike[str]) -> None:
 
 def remove_store(url: str | PathLike[str]) -> None:
     """Remove a store of ours, finished or not; anything else stays."""
-    place = normalize(url)
+    place = objects.normalize(url)
     if own_kind(place) is not None:
-        objects.remove_objects(place, keep=METADATA)  # as above
+        objects.remove_objects(place, keep=METADATA)  # which goes last, for the same reason
         objects.remove_objects(place)
 
 
