@@ -26,7 +26,7 @@ def to_grey(pixels: NDArray[Any]) -> NDArray[np.float32]:
         )
     if len(shape) not in (2, 3) or (len(shape) == 3 and not 1 <= shape[2] <= 4):
         raise DscError(f"found shape {shape}, need (y, x), or (y, x, color) with 1 to 4 channels")
-    largest = _LARGEST.get(pixels.dtype.name)
+    largest = _LARGEST.get(dtype.name)
     if pixels.ndim == 3:
         pixels = _luma(pixels) if pixels.shape[2] > 2 else pixels[:, :, 0]
     if largest == 255 and pixels.dtype.kind == "u":

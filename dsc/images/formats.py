@@ -32,8 +32,7 @@ def probe(path: Path) -> list[tuple[int, tuple[int, int]]]:
         return probe_array(np.load(path, mmap_mode="r", allow_pickle=False))
     if suffix in TIFF:
         with _full_pages(path) as pages:
-            shapes = [(int(page.imagelength), int(page.imagewidth)) for page in pages]
-            return list(enumerate(shapes))
+            return [(n, (int(p.imagelength), int(p.imagewidth))) for n, p in enumerate(pages)]
     with _pillow(path) as image:
         shape = (image.height, image.width)
         return [(page, shape) for page in range(getattr(image, "n_frames", 1))]

@@ -42,10 +42,7 @@ class Image:
         return tile_shape(self.shape, chunks)
 
     def read(self, y0: int, y1: int, x0: int, x1: int) -> Floats:
-        """Grey values of the window of rows y0 to y1 and columns x0 to x1: (y, x).
-
-        Whole numbers are divided by the largest one of their type, floats stay as they are.
-        """
+        """Grey values (see `to_grey`) of the window of rows y0 to y1 and columns x0 to x1."""
         if not (0 <= y0 < y1 <= self.shape[0] and 0 <= x0 < x1 <= self.shape[1]):
             raise DscError(
                 f"{self.name}: found rows {y0} to {y1} and columns {x0} to {x1}, need a window "
@@ -57,8 +54,7 @@ class Image:
         pixels = np.empty((y1 - y0, x1 - x0), np.float32)
         for tile in tiles_of(self.shape, self.tile, y, x):
             key = (self.token, tile.number)
-            grey = CACHE.get(key)
-            if grey is None:
+            if (grey := CACHE.get(key)) is None:
                 grey = CACHE.put(key, to_grey(self.source.read(tile.y, tile.x)))
             here, there = tile.shared(y, x)
             pixels[here] = grey[there]
@@ -88,16 +84,10 @@ Inputs = Input | Iterable[Input] | list[Image]
 def open_images(inputs: Input | Iterable[Input]) -> list[Image]:
     """All pictures of some inputs, sorted by path.
 
-    Parameters
-    ----------
-    inputs
-        Files (PNG, TIFF, JPEG, BMP, GIF, Sun raster, .npy), folders, globs, Zarr arrays,
-        OME-Zarrs (level 0) and NumPy arrays, one or several. A folder stands for the pictures in
-        it; one folder per class gives labels. Every page, frame or plane is a picture.
-
-    Returns
-    -------
-    The pictures. All that cannot be used is named in one error, of very many the first hundred.
+    Inputs are files (PNG, TIFF, JPEG, BMP, GIF, Sun raster, .npy), folders, globs, Zarr arrays,
+    OME-Zarrs (level 0) and NumPy arrays, one or several. A folder stands for the pictures in it;
+    one folder per class gives labels. Every page, frame or plane is a picture. All that cannot be
+    used is named in one error, of very many the first hundred.
     """
     images, problems = scan_inputs(inputs)
     raise_listed("pictures", problems)

@@ -57,12 +57,10 @@ def names_of(found: list[Source]) -> list[str]:
     parent = os.path.commonpath([path.parent for path in paths]) if paths else ""
     names = []
     for number, item in enumerate(found):
-        if isinstance(item.place, np.ndarray):
-            names.append(f"array {number}")
-        elif isinstance(item.place, Path):
+        if isinstance(item.place, Path):
             names.append(item.place.relative_to(parent).as_posix())
         else:
-            names.append(item.place)
+            names.append(item.place if isinstance(item.place, str) else f"array {number}")
     return names
 
 
@@ -72,11 +70,10 @@ def is_zarr(path: Path) -> bool:
 
 
 def _expand(path: Path, problems: list[str]) -> Iterator[Source]:
-    if is_zarr(path) or path.is_file():
-        if is_zarr(path) or path.suffix.lower() in SUFFIXES:
-            yield Source(path.absolute())
-        else:
-            problems.append(f"{path}: unknown type of file, need one of {', '.join(SUFFIXES)}")
+    if _is_image(path):
+        yield Source(path.absolute())
+    elif path.is_file():
+        problems.append(f"{path}: unknown type of file, need one of {', '.join(SUFFIXES)}")
     elif path.is_dir():
         yield from _expand_folder(path.absolute(), problems)
     elif any(sign in str(path) for sign in "*?["):
@@ -91,10 +88,8 @@ def _expand(path: Path, problems: list[str]) -> Iterator[Source]:
 
 def _expand_folder(folder: Path, problems: list[str]) -> Iterator[Source]:
     direct = _images_in(folder)
-    subfolders = [
-        p for p in folder.iterdir() if p.is_dir() and not (is_zarr(p) or p.name[0] == ".")
-    ]
-    classes = {sub.name: inside for sub in sorted(subfolders) if (inside := _images_in(sub))}
+    folders = [p for p in folder.iterdir() if p.is_dir() and p.name[0] != "." and not is_zarr(p)]
+    classes = {sub.name: inside for sub in sorted(folders) if (inside := _images_in(sub))}
     if direct and classes:
         problems.append(
             f"{folder}: found pictures in it and in its folders {', '.join(classes)}: say which, "
@@ -109,12 +104,11 @@ def _expand_folder(folder: Path, problems: list[str]) -> Iterator[Source]:
 
 
 def _images_in(folder: Path) -> list[Path]:
-    return sorted(
-        path
-        for path in folder.iterdir()
-        if not path.name.startswith(".")
-        and (is_zarr(path) or (path.is_file() and path.suffix.lower() in SUFFIXES))
-    )
+    return sorted(path for path in folder.iterdir() if path.name[0] != "." and _is_image(path))
+
+
+def _is_image(path: Path) -> bool:
+    return is_zarr(path) or (path.is_file() and path.suffix.lower() in SUFFIXES)
 
 
 def _sorted(found: list[Source]) -> list[Source]:
@@ -130,12 +124,8 @@ def _sorted(found: list[Source]) -> list[Source]:
 
 
 def _with_classes(found: list[Source]) -> list[Source]:
-    folders = {item.folder for item in found if item.folder is not None}
-    if len(folders) > 1:
-        found = [
-            replace(item, label=item.folder.name) if item.folder is not None else item
-            for item in found
-        ]
+    if len({item.folder for item in found if item.folder}) > 1:
+        found = [replace(one, label=one.folder.name) if one.folder else one for one in found]
     classes = {item.label for item in found}
     if len(classes) > 1 and None not in classes:
         return found

@@ -13,7 +13,7 @@ import zarr
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.store import normalize, read_object, sha256, zarr_store
+from dsc.store import normalize, read_object, reported, sha256, zarr_store
 
 COLORS = (3, 4)  # length of a last axis that is taken for red, green, blue (and alpha)
 
@@ -31,16 +31,10 @@ class Plane:
 
     def read(self, y: slice, x: slice) -> NDArray[Any]:
         """A window in the array's own type: (y, x), or (y, x, color)."""
-        try:
-            window: tuple[int | slice, ...] = (*self.index, y, x)
+        window: tuple[int | slice, ...] = (*self.index, y, x)
+        part = f"rows {y.start} to {y.stop}, columns {x.start} to {x.stop}"
+        with reported(f"{self.url}: array {self.path or '/'!r}", f"read at {part}"):
             return np.asarray(_open(self.url, self.path, self.metadata)[window])
-        except DscError:
-            raise
-        except Exception as error:
-            raise DscError(
-                f"{self.url}: array {self.path or '/'!r} cannot be read at rows {y.start} to "
-                f"{y.stop}, columns {x.start} to {x.stop}: {error}"
-            ) from error
 
 
 def open_planes(url: str | PathLike[str]) -> list[Plane]:
@@ -50,10 +44,8 @@ def open_planes(url: str | PathLike[str]) -> list[Plane]:
     or 4 entries. In an OME-Zarr every time, channel and depth is a picture.
     """
     place = normalize(url)
-    try:
+    with reported(place, "opened as Zarr"):
         node = zarr.open(zarr_store(place, read_only=True), mode="r", use_consolidated=False)
-    except Exception as error:
-        raise DscError(f"{place}: cannot be opened as Zarr: {error}") from error
     if isinstance(node, zarr.Group):
         path = _full_size(place, dict(node.attrs))
         array, color = node.get(path), False
@@ -82,10 +74,8 @@ def _full_size(url: str, attributes: dict[str, Any]) -> str:
         raise DscError(f"{url}: found a store of {attributes['dsc_kind']}, need pictures")
     scales = attributes.get("ome", attributes).get("multiscales")
     try:
-        level = scales[0]["datasets"][0]["path"]
-        axes = [
-            axis if isinstance(axis, str) else axis["name"] for axis in scales[0].get("axes", "yx")
-        ]
+        level, axes = scales[0]["datasets"][0]["path"], scales[0].get("axes", "yx")
+        axes = [axis if isinstance(axis, str) else axis["name"] for axis in axes]
     except (TypeError, KeyError, IndexError) as error:
         raise DscError(
             f"{url}: found a Zarr group, need an array or an OME-Zarr: name the array inside it"

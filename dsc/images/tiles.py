@@ -10,31 +10,21 @@ BAND = 2**20  # pixels in a row of tiles, about: two of them should fit into the
 
 
 class Tile(NamedTuple):
-    """One tile of a picture.
+    """One tile of a picture."""
 
-    Attributes
-    ----------
-    number
-        Its place in the order row by row.
-    y, x
-        Its rows and columns.
-    """
-
-    number: int
-    y: slice
+    number: int  # its place in the order row by row
+    y: slice  # its rows and columns
     x: slice
 
     def shared(self, y: slice, x: slice) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
         """Where what it shares with a window is in the window, and where in the tile."""
-        top, bottom = max(self.y.start, y.start), min(self.y.stop, y.stop)
-        first, last = max(self.x.start, x.start), min(self.x.stop, x.stop)
-        return (
-            (slice(top - y.start, bottom - y.start), slice(first - x.start, last - x.start)),
-            (
-                slice(top - self.y.start, bottom - self.y.start),
-                slice(first - self.x.start, last - self.x.start),
-            ),
-        )
+        (y_here, y_there), (x_here, x_there) = _overlap(y, self.y), _overlap(x, self.x)
+        return (y_here, x_here), (y_there, x_there)
+
+
+def _overlap(a: slice, b: slice) -> tuple[slice, slice]:
+    first, last = max(a.start, b.start), min(a.stop, b.stop)
+    return slice(first - a.start, last - a.start), slice(first - b.start, last - b.start)
 
 
 def tile_shape(shape: tuple[int, int], chunks: tuple[int, int] = (1, 1)) -> tuple[int, int]:

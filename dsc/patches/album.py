@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import bisect
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,29 +31,15 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """Consecutive pictures of one shape.
+    """Consecutive pictures of one shape."""
 
-    Attributes
-    ----------
-    first, count
-        Which pictures.
-    shape, tile
-        (y, x) of each, and of its tiles.
-    stack
-        The array that holds them, if they are stored here.
-    plane
-        The one picture of a Zarr array that is referred to, otherwise.
-    digests
-        SHA-256 of its tiles, by which a change of that array is noticed.
-    """
-
-    first: int
+    first: int  # which pictures
     count: int
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # (y, x) of each, and of its tiles
     tile: tuple[int, int]
-    stack: str | None = None
-    plane: Plane | None = None
-    digests: tuple[str, ...] = ()
+    stack: str | None = None  # the array that holds them, if they are stored here
+    plane: Plane | None = None  # the one picture of a Zarr array that is referred to, otherwise
+    digests: tuple[str, ...] = ()  # SHA-256 of its tiles, by which a change is noticed
 
     @property
     def chunks(self) -> tuple[int, int, int]:
@@ -70,8 +57,7 @@ def _runs(images: list[Image], scans: list[Scan]) -> list[Run]:
         if isinstance(image.source, Plane):
             runs.append(Run(number, 1, image.shape, image.tile, None, image.source, seen.digests))
         elif runs and runs[-1].stack and runs[-1].shape == image.shape:
-            last = runs.pop()
-            runs.append(Run(last.first, last.count + 1, last.shape, last.tile, last.stack))
+            runs[-1] = replace(runs[-1], count=runs[-1].count + 1)
         else:
             stack = f"pictures/stack_{n_stacks:05d}"
             runs.append(Run(number, 1, image.shape, image.tile, stack))
@@ -93,10 +79,9 @@ def write_album(store: Store, images: list[Image], scans: list[Scan]) -> None:
             continue
         members = list(zip(images, scans, strict=True))[run.first : run.first + run.count]
         step = run.chunks[0]
-        for begin in range(0, run.count, step):
-            for tile in tiles_of(run.shape, run.tile):
-                same = [_read_same(*member, tile) for member in members[begin : begin + step]]
-                store.write(run.stack, (begin, tile.y.start, tile.x.start), np.stack(same))
+        for begin, tile in product(range(0, run.count, step), tiles_of(run.shape, run.tile)):
+            same = [_read_same(*member, tile) for member in members[begin : begin + step]]
+            store.write(run.stack, (begin, tile.y.start, tile.x.start), np.stack(same))
 
 
 def _read_same(image: Image, seen: Scan, tile: Tile) -> Floats:
@@ -136,15 +121,13 @@ class Album:
             step = run.chunks[0]
             begin, member = divmod(image - run.first, step)
             key = (self.store.url, self.store.token, run.stack, begin, tile.number)
-            stack = CACHE.get(key)
-            if stack is None:
+            if (stack := CACHE.get(key)) is None:
                 part = (slice(begin * step, (begin + 1) * step), tile.y, tile.x)
                 stack = CACHE.put(key, self.store.read(run.stack, part))
             return np.asarray(stack[member])
         assert run.plane is not None
         key = (self.store.url, self.store.token, "plane", image, tile.number)
-        pixels = CACHE.get(key)
-        if pixels is None:
+        if (pixels := CACHE.get(key)) is None:
             pixels = to_grey(run.plane.read(tile.y, tile.x))
             if digest(pixels) != run.digests[tile.number]:
                 raise DscError(
@@ -160,15 +143,12 @@ class Album:
 @lru_cache(maxsize=16)
 def open_album(store: Store) -> Album:
     """The pictures of a stored patch set."""
-    table: list[dict[str, Any]] = store.group_attributes("pictures")["runs"]
-    return Album(store, tuple(_run(entry) for entry in table))
-
-
-def _run(entry: dict[str, Any]) -> Run:
-    """A run from JSON, which has lists where there were tuples."""
-    plane = None if entry["plane"] is None else Plane(**_tuples(entry["plane"]))
-    return Run(**{**_tuples(entry), "plane": plane})
+    table = [_tuples(entry) for entry in store.group_attributes("pictures")["runs"]]
+    for entry in table:
+        entry["plane"] = entry["plane"] and Plane(**_tuples(entry["plane"]))
+    return Album(store, tuple(Run(**entry) for entry in table))
 
 
 def _tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    """The same with tuples, of which JSON makes lists."""
     return {name: tuple(v) if isinstance(v, list) else v for name, v in entry.items()}

@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,8 @@ class ArrayPatches(PatchReader):
     _whole: _Whole | None = field(default=None, repr=False)
     _token: str = field(default_factory=lambda: uuid.uuid4().hex, repr=False)
 
+    label_names: ClassVar[tuple[str, ...]] = ()  # arrays have no classes
+
     def __post_init__(self) -> None:
         if self._whole is None:
             _check_array(self.array)
@@ -75,11 +77,6 @@ class ArrayPatches(PatchReader):
     def diameter(self) -> int:
         """Pixels across a patch."""
         return int(self.array.shape[1])
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        """Empty: arrays have no classes."""
-        return ()
 
     def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
         """None: arrays have no classes."""
@@ -104,15 +101,14 @@ class ArrayPatches(PatchReader):
     def part(self, start: int, stop: int) -> ArrayPatches:
         """These patches with their numbers, without the others."""
         self._check(start, stop)
-        first, _ = self._span()
-        fingerprint = self.__dict__.get("fingerprint")  # if it was asked for
-        if self._whole is not None:
-            fingerprint = self._whole.fingerprint
-        rows = _part_of(self.array, start - first, stop - first)
+        known = self.__dict__.get("fingerprint")  # if it was asked for
+        whole = self._whole or _Whole(self.n_patches, known, 0)
+        rows = _part_of(self.array, start - whole.first, stop - whole.first)
         if rows is None:
-            return replace(self, _whole=_Whole(self.n_patches, fingerprint, first))
-        whole = _Whole(self.n_patches, fingerprint, start)
-        return replace(self, array=rows, _whole=whole, _token=uuid.uuid4().hex)
+            return replace(self, _whole=whole)
+        return replace(
+            self, array=rows, _whole=replace(whole, first=start), _token=uuid.uuid4().hex
+        )
 
     @property
     def _cutter(self) -> Cutter:
@@ -143,8 +139,7 @@ class ArrayPatches(PatchReader):
         last = int(np.searchsorted(bounds, stop, "left"))
         parts = []
         for begin, end in pairwise(bounds[first : last + 1]):
-            piece = CACHE.get((self._token, begin))
-            if piece is None:
+            if (piece := CACHE.get((self._token, begin))) is None:
                 lazy = self.array[begin:end]
                 is_dask = hasattr(lazy, "compute")
                 values = lazy.compute(scheduler="synchronous") if is_dask else lazy
@@ -177,7 +172,10 @@ def _check_array(array: Any) -> None:
     """Refuse what is no (patch, y, x) array of real numbers."""
     shape, dtype = getattr(array, "shape", None), getattr(array, "dtype", None)
     if shape is None or dtype is None:
-        raise DscError(f"patches: found {type(array).__name__}, need an array (patch, y, x)")
+        raise DscError(
+            f"patches: found {type(array).__name__}, need a patch set or its path, or an array "
+            "(patch, y, x) of NumPy, Dask, Zarr or xarray"
+        )
     if len(shape) != 3 or shape[1] != shape[2]:
         raise DscError(f"patches: found shape {tuple(shape)}, need (patch, diameter, diameter)")
     if np.dtype(dtype).kind not in "fiub":
@@ -200,13 +198,7 @@ def _part_of(array: Any, start: int, stop: int) -> Any:
 
 
 def as_source(patches: Any) -> PatchSource:
-    """A source of patches.
-
-    Parameters
-    ----------
-    patches
-        A source; the path or URL of a patch set; or an array (patch, y, x) of NumPy, Dask, Zarr or
-        xarray, whose values are taken as they are.
+    """A source itself, the patch set at a path or URL, or an array (see `ArrayPatches`).
 
     Examples
     --------
@@ -225,10 +217,5 @@ def as_source(patches: Any) -> PatchSource:
         raise DscError(
             "patches: found an xarray dataset, need one array (patch, y, x) of it, or the path of "
             "a patch set"
-        )
-    if not (hasattr(patches, "shape") and hasattr(patches, "dtype")):
-        raise DscError(
-            f"patches: found {type(patches).__name__}, need a patch set or its path, or an array "
-            "(patch, y, x) of NumPy, Dask, Zarr or xarray"
         )
     return ArrayPatches(patches)

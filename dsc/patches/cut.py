@@ -91,8 +91,7 @@ class Cutter:
             for n, size in zip(cell, album.run_of(at.image).shape, strict=True)
         )
         key = (album.store, "spline", at.image, cell)
-        spline = CACHE.get(key)
-        if spline is None:
+        if (spline := CACHE.get(key)) is None:
             from scipy.ndimage import spline_filter  # takes a while, and few sets are turned
 
             region = album.region(at.image, y, x)
@@ -112,22 +111,7 @@ def cut_grid(
     center: bool = False,
     unit: bool = False,
 ) -> Floats:
-    """The disks of a regular grid of windows.
-
-    Parameters
-    ----------
-    pixels
-        (y, x) at least one window.
-    diameter
-        Pixels across a disk and its window.
-    stride
-        Pixels between windows, which begin in the first pixel.
-    center, unit
-        Subtract the mean of the disk's pixels; divide by their norm.
-
-    Returns
-    -------
-    (window, pixel), row by row.
+    """(window, pixel) the disks of a grid of windows, row by row from the first pixel on.
 
     Examples
     --------

@@ -76,16 +76,16 @@ def extract_patches(
     config = PatchConfig() if config is None else config
     check_free(out)
     choice = _subset(_look(inputs, config))
-    images, scans, n_patches = choice.images, choice.scans, choice.n_patches
+    n_patches = choice.n_patches
     if n_patches == 0:
-        n_windows = sum(seen.n_windows for seen in scans)
+        n_windows = sum(seen.n_windows for seen in choice.scans)
         raise DscError(
             f"found no patch with a standard deviation above {config.min_std} among {n_windows} "
             "windows: lower min_std"
         )
     basis = None if config.materialize is None else make_basis(config.materialize, config.diameter)
     store = _create(out, choice, basis)
-    write_album(store, images, scans)
+    write_album(store, choice.images, choice.scans)
     DECODED.clear()
     _write_positions(store, choice)
     if basis is not None:
@@ -117,19 +117,15 @@ def _subset(choice: _Choice) -> _Choice:
     if config.per_image is None and config.per_class is None:
         return choice
     chosen: dict[object, Indices] = {}
-    groups = [
-        number if config.per_image is not None else image.label
-        for number, image in enumerate(choice.images)
-    ]
+    by_image = config.per_image is not None
+    groups = [number if by_image else one.label for number, one in enumerate(choice.images)]
     size = config.per_image or config.per_class or 0
     for group, seen, first in zip(groups, scans, firsts, strict=True):
         for index in seen.patches():
-            so_far = chosen.get(group, index[:0])
-            candidates = np.concatenate([so_far, index + first])
+            candidates = np.concatenate([chosen.get(group, index[:0]), index + first])
             chosen[group] = choose(config.seed, "subset", candidates, size)
-    nothing = np.empty(0, np.int64)
     thinned = [
-        seen.only(chosen.get(group, nothing) - first)
+        seen.only(chosen[group] - first)
         for group, seen, first in zip(groups, scans, firsts, strict=True)
     ]
     return replace(choice, scans=thinned)
@@ -171,20 +167,16 @@ def _create(out: str | PathLike[str], choice: _Choice, basis: SteerableBasis | N
     config, labels = choice.config, choice.label_names
     attributes: dict[str, Any] = {
         "n_patches": choice.n_patches,
-        "diameter": config.diameter,
-        "center": config.center,
-        "unit": config.unit,
+        **{name: getattr(config, name) for name in ("diameter", "center", "unit")},
         "turned": bool(config.rotate),
         "fingerprint": _fingerprint(choice),
         "configuration": asdict(config),
         "picture_names": [image.name for image in choice.images],
     }
-    variables, sizes, chunk = [], {"patch": choice.n_patches}, CHUNK
+    variables = ["label"] * bool(labels) + ["turn"] * bool(config.rotate)
+    sizes, chunk = {"patch": choice.n_patches}, CHUNK
     if labels:
         attributes["label_names"] = labels
-        variables.append("label")
-    if config.rotate:
-        variables.append("turn")
     if basis is not None:
         attributes["basis"] = basis.name
         variables += ["coords", "rest", *basis_variables(basis)]
@@ -208,8 +200,7 @@ def _fingerprint(choice: _Choice) -> str:
 
 def _write_positions(store: Store, choice: _Choice) -> None:
     names = choice.label_names
-    labels = [names.index(p.label) if p.label else 0 for p in choice.images]
-    label_of = np.array(labels, np.int32)
+    label_of = np.array([names.index(p.label) if p.label else 0 for p in choice.images], np.int32)
     for number, columns in enumerate(_positions(choice)):
         if names:
             columns["label"] = label_of[columns["image"]]

@@ -20,6 +20,8 @@ from dsc.store import Store, open_store, read_basis
 
 SAME_BASIS = 1e-9  # entries of two computations of one basis differ by less
 
+_basis = lru_cache(maxsize=8)(read_basis)
+
 
 @dataclass(frozen=True)
 class StoredPatches(PatchReader):
@@ -115,44 +117,28 @@ def open_patches(url: str | PathLike[str]) -> StoredPatches:
 
 def of_store(store: Store) -> StoredPatches:
     """The patch set in a store, which may still be written."""
-    attributes = store.attributes
+    found = store.attributes
+    same = ("n_patches", "diameter", "center", "unit", "fingerprint", "turned")
     return StoredPatches(
-        store=store,
-        n_patches=int(attributes["n_patches"]),
-        diameter=int(attributes["diameter"]),
-        center=bool(attributes["center"]),
-        unit=bool(attributes["unit"]),
-        fingerprint=str(attributes["fingerprint"]),
-        label_names=tuple(attributes.get("label_names", ())),
-        turned=bool(attributes["turned"]),
-        materialized=attributes.get("basis"),
+        store,
+        **{name: found[name] for name in same},
+        label_names=tuple(found.get("label_names", ())),
+        materialized=found.get("basis"),
         start=0,
-        stop=int(attributes["n_patches"]),
+        stop=found["n_patches"],
     )
 
 
 def materialize_span(store: Store, start: int, stop: int) -> None:
-    """Compute and write the coordinates of some patches of a set that is being written.
+    """Compute and write the coordinates of some patches, in whole chunks, of an unfinished set.
 
-    The positions, the pictures and the basis are there already. A task for whole chunks: it may
-    run anywhere, at the same time as others, and again.
-
-    Parameters
-    ----------
-    store
-        A store of patches with the variables `coords` and `rest`.
-    start, stop
-        The patches; whole chunks, or up to the last patch.
+    The positions, the pictures and the basis are there already. A task that may run anywhere, at
+    the same time as others, and again.
     """
     patches = replace(of_store(store), materialized=None)  # not those that are not there yet
     coords, rest = patches.read_with_rest(_basis(store), start, stop)
     store.write("coords", start, coords)
     store.write("rest", start, rest)
-
-
-@lru_cache(maxsize=8)
-def _basis(store: Store) -> SteerableBasis:
-    return read_basis(store)
 
 
 def _rows(store: Store, names: tuple[str, ...], start: int, stop: int) -> list[NDArray[Any]]:
@@ -164,8 +150,7 @@ def _rows(store: Store, names: tuple[str, ...], start: int, stop: int) -> list[N
     for begin in range(start - start % chunk, stop, chunk):
         for name, parts in zip(names, rows, strict=True):
             key = (store.url, store.token, name, begin)
-            whole = CACHE.get(key)
-            if whole is None:
+            if (whole := CACHE.get(key)) is None:
                 whole = CACHE.put(key, store.read(name, slice(begin, begin + chunk)))
             parts.append(whole[max(start - begin, 0) : stop - begin])
     return [np.concatenate(parts) for parts in rows]

@@ -15,12 +15,7 @@ from dsc.report.render import Page, Place
 
 
 def write_demo(demo: Demo) -> dict[str, Any]:
-    """Write index.html, summary.json and the plots into the demo's folder, and a report per run.
-
-    Returns
-    -------
-    What is in summary.json.
-    """
+    """Write the demo's page, plots and summary.json, which is returned, and a report per run."""
     for kind in demo.models:
         write_report(demo.folder / kind)
     atoms = {

@@ -126,23 +126,22 @@ def plot_lines(figure: Lines) -> Figure:
         for kind, dash in dashes.items():
             if kind:
                 entries[kind] = Line2D([], [], color=SOFT, linestyle=dash)
+        fit = 73 // (max(map(len, entries)) + 6)  # entries side by side
         canvas.legend(
-            entries.values(), entries.keys(), loc="outside upper left", ncols=_columns(entries),
-            fontsize=8.5, handlelength=1.8, borderpad=0,
+            entries.values(), entries.keys(), loc="outside upper left", fontsize=8.5,
+            ncols=max(1, min(len(entries), fit)), handlelength=1.8, borderpad=0,
         )  # fmt: skip
     return canvas
-
-
-def _columns(labels: dict[str, Line2D]) -> int:
-    """How many entries of a legend fit side by side."""
-    return max(1, min(len(labels), 73 // (max(map(len, labels)) + 6)))
 
 
 @plot_figure.register
 def plot_image_rows(figure: ImageRows) -> Figure:
     """Rows of images with their names above."""
     n_columns = max(map(len, figure.rows.values()))
-    disks = [_pad(_shade(row, figure), n_columns) for row in figure.rows.values()]
+    disks = [
+        np.pad(_shade(row, figure), ((0, n_columns - len(row)), (0, 0), (0, 0), (0, 0)))
+        for row in figure.rows.values()
+    ]  # with clear ones at the end of shorter rows
     labels = [*figure.labels, *[""] * (n_columns * (len(disks) - 1))] if figure.labels else ()
     with drawing():
         return plot_disks(np.concatenate(disks), n_columns, labels, list(figure.rows))
@@ -156,11 +155,6 @@ def _shade(images: NDArray[np.floating], figure: ImageRows) -> NDArray[np.uint8]
     if len(images) != len(like):
         return atom_shades(images)
     return shades(images, np.nanmin(like, axis=(1, 2)), np.nanmax(like, axis=(1, 2)))
-
-
-def _pad(disks: NDArray[np.uint8], n: int) -> NDArray[np.uint8]:
-    """Clear disks after these, n in all."""
-    return np.pad(disks, ((0, n - len(disks)), (0, 0), (0, 0), (0, 0)))
 
 
 @plot_figure.register

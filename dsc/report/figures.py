@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    EngFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullLocator,
-    PercentFormatter,
-    StrMethodFormatter,
-)
 
 INK, SOFT, LINE, ACCENT, SECOND, PALE = (
     "#1c1e21", "#5c636b", "#d5d8dc", "#2f6fb5", "#c4651a", "#9db9da",
@@ -57,12 +50,7 @@ _STYLE: Any = {  # Matplotlib 3.11 types the keys, 3.10 does not
 }
 SIZE = (4.8, 3.0)  # inches: readable in the width of a phone
 
-
-@contextmanager
-def drawing() -> Iterator[None]:
-    """Within it, Matplotlib has the look of the report."""
-    with matplotlib.rc_context(_STYLE):
-        yield
+drawing = partial(matplotlib.rc_context, _STYLE)  # within it, figures have the look of all pages
 
 
 def set_error_axis(axes: Axes, errors: Sequence[float]) -> None:
@@ -76,22 +64,23 @@ def set_error_axis(axes: Axes, errors: Sequence[float]) -> None:
 def set_log_axis(axes: Axes) -> None:
     """Logarithmic, with ticks at 1, 2, 5 and their tenfolds."""
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_locator(ticker.NullLocator())
 
 
 def set_count_axis(axes: Axes, n: int) -> None:
     """Whole numbers from 1 to n along x, a bar's width around each."""
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     axes.set_xlim(0.4, n + 0.6)
 
 
 def set_accuracy_axis(axes: Axes, low: float) -> None:
     """Percent from `low` to one, with ticks that their digits show exactly."""
     axes.set_ylim(low, 1)
-    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    axes.yaxis.set_major_formatter(PercentFormatter(1, 1 if 1 - low < 0.05 else 0, symbol=" %"))
+    axes.yaxis.set_major_locator(ticker.MaxNLocator(6, steps=[1, 2, 5, 10]))
+    decimals = 1 if 1 - low < 0.05 else 0
+    axes.yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals, symbol=" %"))
 
 
 def plot_history(history: list[float]) -> Figure:
@@ -99,7 +88,7 @@ def plot_history(history: list[float]) -> Figure:
     with drawing():
         figure, axes = make_axes("dictionary updates", "error per pixel")
         axes.plot(history, color=ACCENT, marker="o", markersize=3.5, linewidth=1.6)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.margins(x=0.03)
         set_error_axis(axes, history)
         axes.annotate(
@@ -114,16 +103,15 @@ def plot_use(count: list[int], even: float) -> Figure:
     n_atoms = len(count)
     with drawing():
         figure, axes = make_axes("atoms, most used first", "uses")
-        axes.bar(
-            np.arange(1, n_atoms + 1), count, color=ACCENT, width=0.8 if n_atoms <= 100 else 1.0
-        )
+        width = 0.8 if n_atoms <= 100 else 1.0
+        axes.bar(np.arange(1, n_atoms + 1), count, color=ACCENT, width=width)
         axes.axhline(even, color=SECOND, linewidth=1.2, linestyle=(0, (4, 3)))
         axes.annotate(
             "even use", (1, even), xycoords=("axes fraction", "data"), xytext=(0, 4),
             textcoords="offset points", ha="right", color=SECOND,
         )  # fmt: skip
         set_count_axis(axes, n_atoms)
-        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
     return figure
 
 

@@ -31,28 +31,12 @@ def write_report(
 ) -> dict[str, Any]:
     """Write the report of a finished run; a report of ours that is there already is replaced.
 
-    Parameters
-    ----------
-    run
-        A run folder that `dsc.learn` finished.
-    out
-        The HTML file; its numbers and plots go beside it, named after it (page.html, page.json,
-        page-atoms.png, …). By default RUN/report/index.html, report.json, atoms.png, …
+    Numbers and plots go beside the HTML file `out` and are named after it (page.html, page.json,
+    page-atoms.png, …). By default they are RUN/report/index.html, report.json, atoms.png, …
 
-    Returns
-    -------
-    The numbers of the page, as in the JSON file.
+    Returns the numbers of the page, as in the JSON file.
     """
     folder = Run(Path(run))
-    _check_run(folder)
-    place = _place(folder.path, out)
-    place.check(KIND, PLOTS)
-    model = Dictionary.load(folder.model)
-    facts, comparisons = _gather(folder, model)
-    return place.write(_page(facts, model, comparisons))
-
-
-def _check_run(folder: Run) -> None:
     if not (folder.path / "run.toml").is_file():
         raise DscError(
             f"{folder.path}: found no run.toml, need a run folder, such as `dsc learn PATCHES "
@@ -63,6 +47,11 @@ def _check_run(folder: Run) -> None:
             f"{folder.path}: the run is not finished: continue it with `dsc learn --resume`, then "
             "make the report"
         )
+    place = _place(folder.path, out)
+    place.check(KIND, PLOTS)
+    model = Dictionary.load(folder.model)
+    facts, comparisons = _gather(folder, model)
+    return place.write(_page(facts, model, comparisons))
 
 
 def _place(run: Path, out: str | os.PathLike[str] | None) -> Place:
@@ -135,8 +124,7 @@ def run_facts(folder: Run, model: Dictionary) -> dict[str, Any]:
         "patches": {
             "path": folder.options().get("patches"),
             "diameter": basis.diameter,
-            **{name: model.patches[name] for name in ("n_patches", "center", "unit")},
-            "fingerprint": model.patches["fingerprint"],
+            **{n: model.patches[n] for n in ("n_patches", "center", "unit", "fingerprint")},
         },
         "numerics": model.numerics,
         "report": {
@@ -171,24 +159,19 @@ def time_facts(events: list[dict[str, Any]]) -> dict[str, Any]:
 
     The first pass of each session (a run may have been resumed) also reads the patches and loads or
     compiles the loops; the last one only codes. What no pass was busy with went into saving.
-
-    Parameters
-    ----------
-    events
-        Of `Run.events`.
     """
     passes = _passes(events)
-    seconds: dict[str, list[float]] = {
-        kind: [one["seconds"] for one in passes if one["kind"] == kind]
+    first, updates, final = (
+        [one["seconds"] for one in passes if one["kind"] == kind]
         for kind in ("first", "update", "final")
-    }
+    )
     rates = [one["patches_per_second"] for one in passes if one["kind"] == "update"]
     ended = [event["time"] for event in events if event["event"] == "end"]
     last = [event["time"] for event in events if event["event"] == "iteration"]
     parts = {
-        "first": sum(seconds["first"]),
-        "updates": sum(seconds["update"]),
-        "final": sum(seconds["final"]),
+        "first": sum(first),
+        "updates": sum(updates),
+        "final": sum(final),
         "saving": max(0.0, ended[-1] - last[-1]) if ended and last else 0.0,
     }
     return {
@@ -197,7 +180,7 @@ def time_facts(events: list[dict[str, Any]]) -> dict[str, Any]:
         "n_sessions": sum(event["event"] == "start" for event in events),
         **parts,
         "total": sum(parts.values()),
-        "update_median": statistics.median(seconds["update"]) if rates else None,
+        "update_median": statistics.median(updates) if rates else None,
         "patches_per_second": statistics.median(rates) if rates else None,
         "began": _moment(events[0]["time"]) if events else None,
         "ended": _moment(ended[-1]) if ended else None,

@@ -26,40 +26,23 @@ from dsc.report.figures import Rendering, themed_url
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A page before it is written.
+    """A page before it is written."""
 
-    Attributes
-    ----------
-    template
-        Its file in `templates/`.
-    title
-        The heading.
-    facts
-        Plain values, which go to the JSON file as they are; `kind` says what the report is.
-    figures
-        Plots, saved beside the page as NAME.png and NAME.svg.
-    images
-        What else the template draws; it is not saved beside the page.
-    """
-
-    template: str
-    title: str
-    facts: dict[str, Any]
-    figures: dict[str, Rendering] = field(default_factory=dict)
-    images: dict[str, Any] = field(default_factory=dict)
+    template: str  # its file in `templates/`
+    title: str  # the heading
+    facts: dict[str, Any]  # plain values for the JSON file; `kind` says what the report is
+    figures: dict[str, Rendering] = field(default_factory=dict)  # saved as NAME.png and NAME.svg
+    images: dict[str, Any] = field(default_factory=dict)  # what else the template draws, not saved
 
     def html(self) -> str:
         """The page as text."""
-        context = {
-            "title": self.title,
-            "facts": self.facts,
-            "figures": self.figures,
-            "images": self.images,
-            "show": partial(show, self.facts),
-            "show_all": partial(show_all, self.facts),
-            "url": lambda name: themed_url(self.figures[name]),
-        }
-        return _templates().get_template(self.template).render(context)
+        template = _templates().get_template(self.template)
+        return template.render(
+            vars(self),
+            show=partial(show, self.facts),
+            show_all=partial(show_all, self.facts),
+            url=lambda name: themed_url(self.figures[name]),
+        )
 
 
 @dataclass(frozen=True)
@@ -91,9 +74,7 @@ class Place:
     def write(self, page: Page) -> dict[str, Any]:
         """Write all files, the page last: where there is a page, all of it is there.
 
-        Returns
-        -------
-        What is in the JSON file: the facts, and the names of the other files.
+        Returns what is in the JSON file: the facts, and the names of the other files.
         """
         self.check(page.facts["kind"], page.figures)
         folder = self.html.parent
@@ -139,16 +120,7 @@ def look_up(facts: Any, name: str) -> Any:
 
 
 def show(facts: dict[str, Any], name: str, form: str = "") -> Markup:
-    """A value of the facts as HTML, marked with its name and its exact value.
-
-    Parameters
-    ----------
-    facts
-        What is in the JSON file.
-    name
-        Dotted path in it.
-    form
-        Format specification of Python, such as ",", ".4g" or ".1%".
+    """The value at a dotted path in the facts as HTML, marked with its name and its exact value.
 
     Examples
     --------
@@ -203,11 +175,6 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     style = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
-    environment.globals.update(
-        style=Markup(style),
-        derived=derived,
-        plural=plural,
-        png_url=png_url,
-        text_of=text_of,
-    )
+    environment.globals |= {one.__name__: one for one in (derived, plural, png_url, text_of)}
+    environment.globals["style"] = Markup(style)
     return environment

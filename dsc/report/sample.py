@@ -6,7 +6,7 @@ coded, whole spans of neighbours, chosen by their numbers and the seed of the ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,21 +65,14 @@ class Comparison:
 def find_patches(folder: Run, model: Dictionary) -> StoredPatches | str:
     """The patch set that a run learned from, or why it cannot be shown.
 
-    Parameters
-    ----------
-    folder
-        The run folder; the patch set may have been moved with it, and then is beside it.
-    model
-        Its dictionary, which knows the fingerprint of the patches.
+    It may have been moved with the run folder, and then is beside it.
     """
     path = folder.options().get("patches")
     if path is None:
         return "The run learned from an array, or from an open patch set: run.toml names none."
-    places = (
-        [path] if "://" in path else [path, str(folder.path.absolute().parent / Path(path).name)]
-    )
+    beside = str(folder.path.absolute().parent / Path(path).name)
     other = False
-    for place in places:
+    for place in [path] if "://" in path else [path, beside]:
         try:
             source = open_patches(place)
         except (DscError, OSError, ImportError):
@@ -113,8 +106,7 @@ def code_sample(source: StoredPatches, model: Dictionary) -> Sample:
     basis = model.basis
     numbers = _numbers(source.n_patches, model)
     pieces = [source.read_with_rest(basis, first, last) for first, last in _spans(numbers)]
-    coords = np.concatenate([piece[0] for piece in pieces])
-    rest = np.concatenate([piece[1] for piece in pieces])
+    coords, rest = map(np.concatenate, zip(*pieces, strict=True))
     codes = model.coder.encode(coords)
     residual, _ = model.coder.measure(coords, codes)
     return Sample(numbers, codes, _energy(residual, basis) + rest, _energy(coords, basis) + rest)
@@ -125,19 +117,17 @@ def pick_worst(source: StoredPatches, sample: Sample) -> NDArray[np.int64]:
 
     Neighbours are often bad for the same reason: of patches that overlap only the worst is taken.
     """
-    picked: list[int] = []
-    taken: list[tuple[int, int, int]] = []
-    for place in np.argsort(-sample.error, kind="stable")[:LOOK]:
+    picked: dict[int, tuple[int, int, int]] = {}
+    for place in np.argsort(-sample.error, kind="stable")[:LOOK].tolist():
         image, y, x = _position(source, int(sample.number[place]))
         if not any(
             image == other and max(abs(y - v), abs(x - u)) < source.diameter
-            for other, v, u in taken
+            for other, v, u in picked.values()
         ):
-            taken.append((image, y, x))
-            picked.append(int(place))
+            picked[place] = (image, y, x)
         if len(picked) == WORST:
             break
-    return np.array(picked, np.int64)
+    return np.array(list(picked), np.int64)
 
 
 def _compare(
@@ -145,11 +135,8 @@ def _compare(
 ) -> Comparison:
     """Pictures of some patches of the sample."""
     pixels = np.concatenate([source.pixels(int(p), int(p) + 1) for p in sample.number[places]])
-    codes = sample.codes
-    some = Codes(
-        codes.atom[places], codes.angle[places], codes.coef[places], codes.error[places],
-        codes.n_angles,
-    )  # fmt: skip
+    arrays = ("atom", "angle", "coef", "error")
+    some = replace(sample.codes, **{name: getattr(sample.codes, name)[places] for name in arrays})
     return Comparison(model.basis.to_image(pixels), model.decode(some))
 
 

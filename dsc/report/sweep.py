@@ -9,36 +9,19 @@ from matplotlib.ticker import NullLocator
 
 from dsc.errors import DscError
 from dsc.files import write_whole
-from dsc.report.figures import (
-    ACCENT,
-    INK,
-    PALE,
-    SECOND,
-    SIZE,
-    SOFT,
-    draw,
-    drawing,
-    set_accuracy_axis,
-)
+from dsc.report import figures as look
 from dsc.report.render import Page, Place, plural
 from dsc.texture import CAUTION, SettingResult, SweepResult
 
 KIND = "dsc texture sweep report"  # by which we know a report.json of ours
-COLOURS = (ACCENT, SECOND, INK, SOFT, PALE)  # of the diameters, again from the first if too few
+# of the diameters, again from the first if too few
+COLOURS = (look.ACCENT, look.SECOND, look.INK, look.SOFT, look.PALE)
 MARKERS, LINES = "osD^v", ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))  # of sparsities
 MOST_TICKS = 8
 
 
 def write_sweep_report(folder: Path, result: SweepResult) -> None:
-    """Write FOLDER/index.html, report.json, table.md and the plots; a report of ours is replaced.
-
-    Parameters
-    ----------
-    folder
-        Made if it does not exist.
-    result
-        What is reported.
-    """
+    """Write index.html, report.json, table.md and the plots to a folder; ours are replaced."""
     place, table = Place.folder(folder), folder / "table.md"
     place.check(KIND, result.sweep.grid.method)
     if table.exists() and not place.numbers.exists():
@@ -89,8 +72,8 @@ def percent(one: SettingResult) -> str:
 def plot_sweep(result: SweepResult, method: str, low: float) -> Figure:
     """Mean accuracy against the atoms, a line for every (N, K); the axis begins at `low`."""
     grid = result.sweep.grid
-    with drawing():
-        figure = Figure(figsize=(1.25 * SIZE[0], 1.2 * SIZE[1]), layout="constrained")
+    with look.drawing():
+        figure = Figure(figsize=(1.25 * look.SIZE[0], 1.2 * look.SIZE[1]), layout="constrained")
         axes = figure.add_subplot()
         for row in _rows(result, method):
             config = row[0].config
@@ -110,7 +93,7 @@ def plot_sweep(result: SweepResult, method: str, low: float) -> Figure:
         ticks = sorted(grid.n_atoms)[:: -(-len(grid.n_atoms) // MOST_TICKS)]
         axes.set_xticks(ticks, [str(n_atoms) for n_atoms in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
-        set_accuracy_axis(axes, low)
+        look.set_accuracy_axis(axes, low)
         axes.tick_params(length=0)
         axes.margins(x=0.04)
         figure.legend(loc="outside right upper", fontsize=8.5, borderpad=0)
@@ -138,7 +121,7 @@ def _page(result: SweepResult) -> Page:
         "sweep.html",
         f"Sweep of {n_settings} texture {plural(n_settings, 'setting')}",
         {**result.to_dict(), "kind": KIND},
-        {method: draw(plot_sweep(result, method, low)) for method in methods},
+        {method: look.draw(plot_sweep(result, method, low)) for method in methods},
         images,
     )
 

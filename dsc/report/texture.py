@@ -27,12 +27,7 @@ PLOTS = ("angles", "confusion", "pairs", "maps", "atoms", "history")
 SUITES = ("Outex_TC_00010", "Outex_tl84")  # the data of the paper, and the same by another lamp
 CITED = tuple(  # what the paper prints
     Method(
-        method,
-        setting,
-        accuracy,
-        source=f"the paper, on {SUITES[0]}: cited, not run",
-        group="cited",
-        suite=SUITES[0],
+        method, setting, accuracy, f"the paper, on {SUITES[0]}: cited, not run", "cited", SUITES[0]
     )
     for method, accuracy, setting in (
         ("standard K-SVD", 0.44, "M = 100, N = 11, K = 3"),
@@ -48,18 +43,8 @@ def write_texture_report(
 ) -> dict[str, Any]:
     """Write FOLDER/index.html, report.json and the plots; a report of ours is replaced.
 
-    Parameters
-    ----------
-    folder
-        Made if it does not exist.
-    evaluation
-        What is reported.
-    methods
-        What it is compared with, besides other histograms and the paper's own numbers.
-
-    Returns
-    -------
-    The numbers of the page, as in report.json.
+    The evaluation is compared with `methods`, other histograms and the paper's own numbers.
+    Returns the numbers of the page, as in report.json.
     """
     place = Place.folder(folder)
     place.check(KIND, PLOTS)
@@ -74,12 +59,10 @@ def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dic
     """All numbers of the report."""
     model, data = evaluation.model, evaluation.data
     windows = (math.prod(model.labeller.grid(one.shape)) for one in data.train.images)
+    others = evaluation.with_other_histograms()
     rows = [
         evaluation.as_method("ours", "this run"),
-        *(
-            other.as_method("compared", "the same labels")
-            for other in evaluation.with_other_histograms()
-        ),
+        *(other.as_method("compared", "the same labels") for other in others),
         *methods,
         *(CITED if data.name in SUITES else ()),
     ]

@@ -12,16 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from dsc.dictionary import mosaic
-from dsc.report.figures import (
-    ACCENT,
-    INK,
-    PALE,
-    SECOND,
-    drawing,
-    make_axes,
-    set_accuracy_axis,
-    set_error_axis,
-)
+from dsc.report import figures as look
 from dsc.report.texture_images import COLUMNS, Bytes, ClassMap, Mistake
 
 LOW_ENDS = (0.99, 0.98, 0.95, 0.9, 0.8, 0.5, 0.0)  # where an axis of accuracies may begin
@@ -52,23 +43,22 @@ def plot_angles(by_angle: Sequence[dict[str, Any]], overall: float) -> Figure:
     low = accuracy_axis(by_angle)
     place = np.arange(len(by_angle))
     accuracy = np.array([one["accuracy"] for one in by_angle])
-    with drawing():
-        figure, axes = make_axes("angle of the test pictures", "accuracy")
-        axes.bar(place, accuracy - 1, bottom=1, color=PALE, width=0.5)
-        axes.plot(place, accuracy, "o", color=ACCENT, markersize=5.5, clip_on=False, zorder=3)
-        axes.axhline(overall, color=SECOND, linewidth=1.2, linestyle=(0, (4, 3)))
+    with look.drawing():
+        figure, axes = look.make_axes("angle of the test pictures", "accuracy")
+        axes.bar(place, accuracy - 1, bottom=1, color=look.PALE, width=0.5)
+        axes.plot(place, accuracy, "o", color=look.ACCENT, markersize=5.5, clip_on=False, zorder=3)
+        axes.axhline(overall, color=look.SECOND, linewidth=1.2, linestyle=(0, (4, 3)))
         below = overall - low > 0.2 * (1 - low)  # room for the text
         first = accuracy[-1] < accuracy[0]  # beside the shorter bar
         axes.annotate(
             "all angles", (0.01 if first else 0.99, overall), xycoords=("axes fraction", "data"),
-            xytext=(0, -4 if below else 4), textcoords="offset points",
-            ha="left" if first else "right",
-            va="top" if below else "bottom", color=SECOND, fontsize=8.5,
+            xytext=(0, -4 if below else 4), textcoords="offset points", color=look.SECOND,
+            ha="left" if first else "right", va="top" if below else "bottom", fontsize=8.5,
         )  # fmt: skip
         step = -(-len(by_angle) // 12)
         axes.set_xticks(place[::step], [f"{one['angle']:g}°" for one in by_angle[::step]])
         axes.set_xlim(-0.6, len(by_angle) - 0.4)
-        set_accuracy_axis(axes, low)
+        look.set_accuracy_axis(axes, low)
     return figure
 
 
@@ -77,15 +67,15 @@ def plot_confusion(confusion: Sequence[Sequence[int]], names: Sequence[str]) -> 
     count = np.array(confusion)
     n_labels = len(names)
     diagonal = np.eye(n_labels, dtype=bool)[..., None]
-    colour = np.where(diagonal, to_rgb(ACCENT), to_rgb(SECOND))
+    colour = np.where(diagonal, to_rgb(look.ACCENT), to_rgb(look.SECOND))
     shades = 1 + cell_strengths(confusion)[..., None] * (colour - 1)
     side = 0.33 * n_labels + 1.8
-    with drawing():
+    with look.drawing():
         figure = Figure(figsize=(side, side), layout="constrained")
         axes = figure.add_subplot()
         axes.imshow(shades, interpolation="none")
         for i, j in zip(*np.nonzero(count), strict=True):
-            axes.text(j, i, str(count[i, j]), ha="center", va="center", color=INK, fontsize=7.5)
+            axes.text(j, i, str(count[i, j]), ha="center", va="center", fontsize=7.5)
         short = [_short(name) for name in names]
         axes.set_xticks(range(n_labels), short, rotation=90)
         axes.set_yticks(range(n_labels), short)
@@ -114,25 +104,24 @@ def plot_errors(history: Sequence[Sequence[float]], names: Sequence[str]) -> Fig
     """Error of each class's dictionary over iterations, one thin line per class."""
     ends = sorted((line[-1], label) for label, line in enumerate(history) if line)
     named = {ends[0][1]: "top", ends[-1][1]: "bottom"}
-    with drawing():
-        figure, axes = make_axes("dictionary updates", "error per pixel")
+    with look.drawing():
+        figure, axes = look.make_axes("dictionary updates", "error per pixel")
         for label, line in enumerate(history):
             strong = label in named
             axes.plot(
-                line, color=ACCENT, linewidth=1.5 if strong else 0.9, alpha=1 if strong else 0.55,
-                marker="o" if len(line) == 1 else "", markersize=3,
+                line, color=look.ACCENT, linewidth=1.5 if strong else 0.9,
+                alpha=1 if strong else 0.55, marker="o" if len(line) == 1 else "", markersize=3,
             )  # fmt: skip
         for label, side in named.items():
             line = history[label]
             axes.annotate(
-                _short(names[label]), (len(line) - 1, line[-1]), xytext=(5, 0), color=ACCENT,
-                textcoords="offset points", va=side, fontsize=8.5,
-                annotation_clip=False,
+                _short(names[label]), (len(line) - 1, line[-1]), xytext=(5, 0), color=look.ACCENT,
+                textcoords="offset points", va=side, fontsize=8.5, annotation_clip=False,
             )  # fmt: skip
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         last = max(1, max(len(line) for line in history) - 1)
         axes.set_xlim(-0.02 * last, 1.02 * last)
-        set_error_axis(axes, [value for line in history for value in line])
+        look.set_error_axis(axes, [value for line in history for value in line])
     return figure
 
 
@@ -165,7 +154,7 @@ def _tiled(
     heights = [max(width * tile.shape[0] / tile.shape[1] for tile in row) for row in rows]
     total_width = margin + len(rows[0]) * (width + gap)
     total_height = top + sum(heights) + gap * len(rows)
-    with drawing():
+    with look.drawing():
         figure = Figure(figsize=(total_width, total_height))
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()

@@ -34,12 +34,7 @@ def basis_schema(required: bool) -> tuple[Variable, ...]:
 
 def basis_variables(basis: SteerableBasis) -> dict[str, NDArray[Any]]:
     """The arrays of a store of patches or of a model that hold a basis."""
-    return {
-        "basis_matrix": basis.matrix,
-        "basis_dual": basis.dual,
-        "basis_frequency": basis.frequency,
-        "basis_level": basis.level,
-    }
+    return {v.name: getattr(basis, v.name.removeprefix("basis_")) for v in _VARIABLES}
 
 
 def basis_sizes(basis: SteerableBasis) -> dict[str, int]:
@@ -49,14 +44,6 @@ def basis_sizes(basis: SteerableBasis) -> dict[str, int]:
 
 def read_basis(store: Store) -> SteerableBasis:
     """The basis of a store, whose attributes name it (`basis`, `diameter`)."""
-    attributes = store.attributes
-    diameter = int(attributes["diameter"])
-    return SteerableBasis.restore(
-        dual=store.read("basis_dual"),
-        name=str(attributes["basis"]),
-        diameter=diameter,
-        mask=disk_mask(diameter),
-        frequency=store.read("basis_frequency"),
-        matrix=store.read("basis_matrix"),
-        level=store.read("basis_level"),
-    )
+    name, diameter = str(store.attributes["basis"]), int(store.attributes["diameter"])
+    arrays = {v.name.removeprefix("basis_"): store.read(v.name) for v in _VARIABLES}
+    return SteerableBasis.restore(**arrays, name=name, diameter=diameter, mask=disk_mask(diameter))

@@ -12,15 +12,8 @@ import zarr
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from dsc.errors import DscError, count_problem, unknown_choice
+from dsc.store import objects
 from dsc.store.manifest import own_kind
-from dsc.store.objects import (
-    is_occupied,
-    normalize,
-    read_object,
-    remove_objects,
-    reported,
-    zarr_store,
-)
 from dsc.store.schema import FORMAT, Variable, schema_of
 from dsc.store.store import Store
 from dsc.store.strict import MANIFEST, METADATA
@@ -40,22 +33,8 @@ def create(
     """Make a store to be written, with all its arrays.
 
     It counts as absent until `Store.finish`. What is at `url` already is refused, unless it is an
-    unfinished store of ours, which is replaced.
-
-    Parameters
-    ----------
-    url
-        A local path or a URL.
-    kind
-        "patches", "model", "codes" or "texture".
-    sizes
-        Size of each dimension.
-    chunks
-        Size of the chunks along each dimension; whole where it is not given.
-    attributes
-        Of the store, as JSON can hold them.
-    variables
-        Which optional arrays it has.
+    unfinished store of ours, which is replaced. Dimensions that `chunks` leaves out are whole;
+    `variables` names the optional arrays.
     """
     schema = {name: v for name, v in schema_of(kind).items() if not v.group}
     for name in variables:
@@ -63,20 +42,21 @@ def create(
             raise unknown_choice("variables", name, schema)
     wanted = [v for v in schema.values() if v.required or v.name in variables]
     _check_sizes(wanted, sizes, chunks)
-    place = normalize(url)
+    place = objects.normalize(url)
     check_free(place)
-    if is_occupied(place):
-        remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
+    objects.remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
     header = {"dsc_kind": kind, "dsc_format": FORMAT, "dsc_version": __version__}
-    with reported(place, "written"):
+    with objects.reported(place, "written"):
         group = zarr.create_group(
-            zarr_store(place, read_only=False),
+            objects.zarr_store(place, read_only=False),
             zarr_format=3,
             attributes={**attributes, **header},
             overwrite=True,
         )
         for variable in wanted:
-            _add(group, variable.name, variable, sizes, chunks)
+            shape = tuple(int(sizes[dim]) for dim in variable.dims)
+            pieces = tuple(int(chunks.get(dim, sizes[dim])) for dim in variable.dims)
+            _add(group, variable.name, variable, shape, pieces)
     return Store(place, kind, uuid.uuid4().hex, writable=True)
 
 
@@ -86,42 +66,29 @@ def add_group(
     arrays: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
     attributes: Mapping[str, Any],
 ) -> None:
-    """Add a group of arrays to a store that is being written.
-
-    Parameters
-    ----------
-    store
-        A store of a kind that has this group.
-    name
-        Of the group.
-    arrays
-        Name in the group → (shape, chunks).
-    attributes
-        Of the group.
-    """
+    """Add a group of arrays, name → (shape, chunks), to a store that is being written."""
     variable = schema_of(store.kind)[name]
     group = zarr.create_group(
-        zarr_store(store.url, read_only=False),
+        objects.zarr_store(store.url, read_only=False),
         path=name,
         zarr_format=3,
         attributes=dict(attributes),
     )
     for array, (shape, chunks) in arrays.items():
-        sizes, pieces = (dict(zip(variable.dims, size, strict=True)) for size in (shape, chunks))
-        _add(group, array, variable, sizes, pieces)
+        _add(group, array, variable, shape, chunks)
 
 
 def check_free(url: str | PathLike[str]) -> None:
     """Refuse a place where something is that must not be replaced."""
-    place = normalize(url)
-    if not is_occupied(place):
+    place = objects.normalize(url)
+    if not objects.is_occupied(place):
         return
     kind = own_kind(place)
     if kind is None:
         raise DscError(
             f"{place}: exists and is no store of dsc; it is not overwritten: choose another path"
         )
-    if read_object(place, MANIFEST) is not None:
+    if objects.read_object(place, MANIFEST) is not None:
         raise DscError(
             f"{place}: exists, a finished store of {kind}; it is not overwritten: choose another "
             "path, or remove it first"
@@ -130,20 +97,19 @@ def check_free(url: str | PathLike[str]) -> None:
 
 def remove_store(url: str | PathLike[str]) -> None:
     """Remove a store of ours, finished or not; anything else stays."""
-    place = normalize(url)
+    place = objects.normalize(url)
     if own_kind(place) is not None:
-        remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
-        remove_objects(place)
+        objects.remove_objects(place, keep=METADATA)  # which goes last, for the same reason
+        objects.remove_objects(place)
 
 
 def _add(
     group: zarr.Group,
     name: str,
     variable: Variable,
-    sizes: Mapping[str, int],
-    chunks: Mapping[str, int],
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
 ) -> None:
-    shape = tuple(int(sizes[dim]) for dim in variable.dims)
     floating = np.dtype(variable.dtype).kind == "f"
     about: dict[str, Any] = {"description": variable.description}
     if variable.units:
@@ -151,10 +117,7 @@ def _add(
     group.create_array(
         name,
         shape=shape,
-        chunks=tuple(
-            max(1, min(int(chunks.get(dim, size)), size))
-            for dim, size in zip(variable.dims, shape, strict=True)
-        ),
+        chunks=tuple(max(1, min(pair)) for pair in zip(chunks, shape, strict=True)),
         dtype=variable.dtype,
         fill_value=np.nan if floating else np.zeros((), variable.dtype)[()],
         compressors=[ZstdCodec(level=ZSTD_LEVEL)] * variable.compressed + [Crc32cCodec()],

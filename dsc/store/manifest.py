@@ -17,6 +17,7 @@ from dsc.errors import DscError
 from dsc.store.objects import is_occupied, list_objects, read_object, sha256, write_object
 from dsc.store.schema import FORMAT, Variable, kinds, schema_of
 from dsc.store.strict import MANIFEST, METADATA
+from dsc.version import __version__
 
 SHOWN = 10  # missing chunks listed by name
 
@@ -40,7 +41,7 @@ def chunk_counts(array: Metadata) -> list[int]:
     return [-(-size // chunk) for size, chunk in zip(array["shape"], shape, strict=True)]
 
 
-def write_manifest(url: str, kind: str, dsc_version: str) -> None:
+def write_manifest(url: str, kind: str) -> None:
     """Finish a store, refused while chunks are missing."""
     keys = list_objects(url)
     metadata: dict[str, str] = {}
@@ -65,7 +66,7 @@ def write_manifest(url: str, kind: str, dsc_version: str) -> None:
             f"{url}: cannot be finished, {len(missing)} of {n_chunks} chunks are not written "
             f"({listed}): write these, then finish again"
         )
-    content = asdict(Manifest(kind, FORMAT, dsc_version, metadata, chunks))
+    content = asdict(Manifest(kind, FORMAT, __version__, metadata, chunks))
     content["sha256"] = _own_hash(content)
     write_object(url, MANIFEST, json.dumps(content, indent=1).encode())
 

@@ -39,15 +39,7 @@ class Variable:
 
 
 def register(kind: str, *variables: Variable) -> None:
-    """Make a kind of store known; to do so again changes nothing.
-
-    Parameters
-    ----------
-    kind
-        Its name.
-    variables
-        What such a store holds.
-    """
+    """Make a kind of store known, with what it holds; to do so again changes nothing."""
     table = {variable.name: variable for variable in variables}
     if _schemas.setdefault(kind, table) != table:
         raise DscError(f"kind: found another table of {kind!r}, need one owner of each kind")

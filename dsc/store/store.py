@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsc.errors import DscError, unknown_choice
 from dsc.store import manifest
-from dsc.store.objects import normalize, read_object, sha256, zarr_store
+from dsc.store.objects import normalize, read_object, reported, sha256, zarr_store
 from dsc.store.schema import check_variable
 from dsc.store.strict import MANIFEST, METADATA, StrictStore
-from dsc.version import __version__
 
 if TYPE_CHECKING:
     import xarray
@@ -58,41 +57,19 @@ class Store:
         return dict(_attributes(self, f"{group}/"))
 
     def read(self, variable: str, selection: Selection = ...) -> NDArray[Any]:
-        """Values of an array.
+        """Values of an array: a slice along the first dimension, or one slice for each.
 
         A missing or damaged chunk is an error that names it.
-
-        Parameters
-        ----------
-        variable
-            Name of the array.
-        selection
-            A slice along the first dimension, or one slice for each.
         """
         array = _array(self, variable)
-        try:
+        with reported(f"{self.url}: array {variable!r}", f"read at {selection}"):
             return np.asarray(array[selection])
-        except DscError:
-            raise
-        except Exception as error:
-            raise DscError(
-                f"{self.url}: array {variable!r} cannot be read at {selection}: {error}"
-            ) from error
 
     def write(self, variable: str, start: int | tuple[int, ...], values: ArrayLike) -> None:
-        """Write whole chunks.
+        """Write whole chunks from `start` on, along the first dimension or along each.
 
         Tasks that write different chunks may run at the same time, and again: the bytes are the
         same.
-
-        Parameters
-        ----------
-        variable
-            Name of the array.
-        start
-            Where `values` begin, along the first dimension or along each; at a chunk's begin.
-        values
-            Full along the other dimensions. They end where a chunk or the array ends.
         """
         if not self.writable:
             raise DscError(f"{self.url}: is finished and cannot be changed: create another store")
@@ -116,7 +93,7 @@ class Store:
     def finish(self) -> Store:
         """Check that every chunk was written, write the manifest, and return the finished store."""
         if self.writable:
-            manifest.write_manifest(self.url, self.kind, __version__)
+            manifest.write_manifest(self.url, self.kind)
         return open_store(self.url, self.kind)
 
     def zarr(self) -> StrictStore:

@@ -24,22 +24,12 @@ METADATA = "zarr.json"
 
 
 class StrictStore(WrapperStore[ZarrStore]):
-    """Zarr store whose chunks must be there and whole, and whose metadata must be as finished.
-
-    Parameters
-    ----------
-    store
-        The store itself.
-    url
-        Its name in errors.
-    hashes
-        SHA-256 of each metadata file; None while the store is being written.
-    """
+    """Zarr store whose chunks must be there and whole, and whose metadata must be as finished."""
 
     def __init__(self, store: ZarrStore, url: str, hashes: Mapping[str, str] | None) -> None:
         super().__init__(store)
-        self._url = url
-        self._hashes = hashes
+        self._url = url  # its name in errors
+        self._hashes = hashes  # SHA-256 of each metadata file; None while the store is written
 
     def _with_store(self, store: ZarrStore) -> Self:
         return type(self)(store, self._url, self._hashes)
@@ -76,18 +66,15 @@ class StrictStore(WrapperStore[ZarrStore]):
                 yield name
 
     def _checked(self, key: str, value: Buffer | None) -> Buffer | None:
-        if "/c/" in key:
-            if value is None:
-                raise self._error(key, "is missing")
+        digest, is_chunk = (self._hashes or {}).get(key), "/c/" in key
+        if value is None and (is_chunk or digest):
+            raise self._error(key, "is missing")
+        if value is not None and is_chunk:
             data = value.as_numpy_array()
-            stored = data[-4:].tobytes()
-            if google_crc32c.value(data[:-4]).to_bytes(4, "little") != stored:
+            if google_crc32c.value(data[:-4]).to_bytes(4, "little") != data[-4:].tobytes():
                 raise self._error(key, "is damaged (its checksum does not match)")
-        elif self._hashes is not None and key in self._hashes:
-            if value is None:
-                raise self._error(key, "is missing")
-            if sha256(value.to_bytes()) != self._hashes[key]:
-                raise self._error(key, "is damaged (not what it was when the store was finished)")
+        elif value is not None and digest and sha256(value.to_bytes()) != digest:
+            raise self._error(key, "is damaged (not what it was when the store was finished)")
         return value
 
     def _error(
