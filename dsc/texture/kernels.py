@@ -15,15 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from dsc.pursuit import (
-    ANGLES,
-    BLOCK,
-    NO_GAIN,
-    correlate,
-    scores,
-    take_patch,
-    to_columns,
-)
+from dsc.pursuit import ANGLES, BLOCK, NO_GAIN, correlate, scores, take_patch, to_columns
 from dsc.simd import LANES
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
