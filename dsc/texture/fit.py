@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,19 +29,15 @@ from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import Dataset, check_classes, label_indices
 from dsc.texture.histograms import (
     FeatureLog,
+    Progress,
     check_images,
     check_memory,
     check_textured,
     count_labels,
     joined_counts,
+    silent,
 )
 from dsc.texture.model import TextureModel, make_labeller
-
-Progress = Callable[[Any], None]
-
-
-def silent(_: Any) -> None:
-    """A progress function that shows nothing."""
 
 
 def fit_texture(

@@ -27,6 +27,10 @@ Counts = NDArray[np.int64]
 Progress = Callable[[Any], None]
 
 
+def silent(_: Any) -> None:
+    """A progress function that shows nothing."""
+
+
 @dataclass(frozen=True)
 class Feature:
     """What was counted in a picture."""
@@ -91,7 +95,7 @@ def count_labels(
     labeller: Labeller,
     engine: Engine,
     log: FeatureLog | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> list[Feature]:
     """Label all patches of pictures and count them by atom: nothing else is kept.
 
@@ -119,10 +123,9 @@ def count_labels(
         n_done += len(found)
         n_patches += sum(feature.n_patches for feature in found.values())
         seconds = time.perf_counter() - began
-        if progress is not None:
-            pace = seconds / max(1, n_done - (len(images) - len(todo)))
-            remaining = pace * (len(images) - n_done)
-            progress(Labelling(n_done, len(images), n_patches / seconds, seconds, remaining))
+        pace = seconds / max(1, n_done - (len(images) - len(todo)))
+        remaining = pace * (len(images) - n_done)
+        progress(Labelling(n_done, len(images), n_patches / seconds, seconds, remaining))
     return [done[name] for name in names]
 
 

@@ -83,23 +83,10 @@ def read_suite(
     kept = {number: name for number, name in names.items() if not wanted or name in wanted}
     files = _find_images(root / _IMAGES, problems)
     angles = _read_angles(root, problems)
-    splits: list[list[tuple[str, int]]] = []
-    for split in (_TRAIN, _TEST):
-        name = f"{problem}/{split}"
-        rows = _read_split(root, name, names, problems)
-        rows = [row for row in rows if row[1] in kept or row[1] not in names]
-        if split == _TRAIN and (root / name).is_file():
-            trained = {number for _, number in rows}
-            untrained = [label for number, label in kept.items() if number not in trained]
-            hint = ": add some, or choose other classes"
-            problems.listed(f"{name}: found no training picture of", untrained, hint)
-        if files is not None:
-            missing = [file for file, _ in rows if PurePath(file).stem not in files]
-            hint = ": copy the suite again, or take these lines out"
-            problems.listed(f"{name}: found no file in {_IMAGES} for", missing, hint)
-        if angles is not None:
-            unturned = [file for file, _ in rows if PurePath(file).stem not in angles]
-            problems.listed(f"{_DEFS}: found no line for", unturned, f" of {name}")
+    splits = []
+    for name in (f"{problem}/{_TRAIN}", f"{problem}/{_TEST}"):
+        rows = _read_split(root, name, names, kept, problems)
+        _check_found(name, [file for file, _ in rows], files, angles, problems)
         splits.append(rows)
     both = sorted(_stems(root / problem / _TRAIN) & _stems(root / problem / _TEST))
     found = f"{problem}: found pictures in both {_TRAIN} and {_TEST}:"
@@ -181,16 +168,39 @@ def _read_angles(root: Path, problems: _Problems) -> dict[str, float] | None:
 
 
 def _read_split(
-    root: Path, name: str, names: dict[int, str], problems: _Problems
+    root: Path, name: str, names: dict[int, str], kept: dict[int, str], problems: _Problems
 ) -> list[tuple[str, int]]:
-    """(file, number of its class) of each line."""
+    """(file, number of its class) of each line, without classes that are not kept."""
     rows = _read_table(root, name, "file number", _named_number, problems)
     double = _repeated(PurePath(file).stem for file, _ in rows)
     problems.listed(f"{name}: found a picture on more than one line:", double)
     if names:
         unknown = sorted({number for _, number in rows} - set(names))
         problems.listed(f"{name}: found numbers of classes that are not in {_CLASSES}:", unknown)
+    rows = [row for row in rows if row[1] in kept or row[1] not in names]
+    if name.endswith(_TRAIN) and (root / name).is_file():
+        trained = {number for _, number in rows}
+        untrained = [label for number, label in kept.items() if number not in trained]
+        hint = ": add some, or choose other classes"
+        problems.listed(f"{name}: found no training picture of", untrained, hint)
     return rows
+
+
+def _check_found(
+    name: str,
+    named: list[str],
+    files: dict[str, Path] | None,
+    angles: dict[str, float] | None,
+    problems: _Problems,
+) -> None:
+    """Note the pictures of a split without a file or, where angles are known, without one."""
+    if files is not None:
+        missing = [file for file in named if PurePath(file).stem not in files]
+        hint = ": copy the suite again, or take these lines out"
+        problems.listed(f"{name}: found no file in {_IMAGES} for", missing, hint)
+    if angles is not None:
+        unturned = [file for file in named if PurePath(file).stem not in angles]
+        problems.listed(f"{_DEFS}: found no line for", unturned, f" of {name}")
 
 
 def _read_table(
