@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dsc.bench import run_bench
-from dsc.cli.options import json_option, print_json, say
+from dsc.cli.options import answer, json_option
 from dsc.errors import DscError
 
 
@@ -19,4 +19,4 @@ def bench(quick: bool, system: bool, scale: bool, as_json: bool) -> None:
     if quick and scale:
         raise DscError("quick and scale: found both; memory at scale has no quick version")
     summary, text = run_bench("scale" if scale else "system" if system else "coding", quick)
-    print_json(summary) if as_json else say(text)
+    answer(summary, as_json, text)

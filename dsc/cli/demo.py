@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dsc.cli.options import json_option, print_json, say
+from dsc.cli.options import answer, json_option, say
 
 
 @click.command()
@@ -21,4 +21,4 @@ def demo(out: str, as_json: bool) -> None:
     summary = write_demo(made)
     say(closing_words(made), as_json)
     if as_json:
-        print_json(summary)
+        answer(summary, as_json)

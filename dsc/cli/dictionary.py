@@ -11,15 +11,14 @@ import click
 import dsc
 from dsc.cli.options import (
     ENGINE,
+    answer,
     config_option,
     engine_options,
     json_option,
     options_of,
     out_option,
-    print_json,
     resumable,
     run_options,
-    say,
     take,
 )
 from dsc.cli.progress import Progress
@@ -43,7 +42,7 @@ def learn(patches: str, out: str, plan: bool, as_json: bool, **options: Any) -> 
         engine = take(options, ENGINE)
         take(options, ("resume", "overwrite"))
         planned = plan_learning(patches, LearnConfig(**options), **engine)
-        print_json(planned) if as_json else say(describe_plan(planned))
+        answer(planned, as_json, describe_plan(planned))
         return
     begin = time.perf_counter()
     with resumable(out):
@@ -60,11 +59,12 @@ def learn(patches: str, out: str, plan: bool, as_json: bool, **options: Any) -> 
     from dsc.report import write_report
 
     write_report(out)
-    if as_json:
-        print_json(summary)
-    else:
-        say(f"mse {model.mse:.6g} per pixel; dictionary in {out}, see {out}/report/index.html")
-        say(f"next: dsc encode {patches} {out} --out CODES.zarr")
+    answer(
+        summary,
+        as_json,
+        f"mse {model.mse:.6g} per pixel; dictionary in {out}, see {out}/report/index.html",
+        f"next: dsc encode {patches} {out} --out CODES.zarr",
+    )
 
 
 def describe_plan(plan: dict[str, Any]) -> str:
@@ -93,16 +93,9 @@ def describe_plan(plan: dict[str, Any]) -> str:
 def encode(patches: str, model: str, out: str, as_json: bool, **options: Any) -> None:
     """Code the patch set PATCHES with a learned dictionary."""
     coded = load_dictionary(model).encode(patches, out, **options)
-    summary = {
-        "n_patches": coded.n_patches,
-        "mse": coded.mse,
-        "seconds": coded.seconds,
-        "out": out,
-    }
-    if as_json:
-        print_json(summary)
-    else:
-        say(f"{coded.n_patches:,} patches coded in {out}, mse {coded.mse:.6g} per pixel")
+    summary = {"n_patches": coded.n_patches, "mse": coded.mse, "seconds": coded.seconds, "out": out}
+    text = f"{coded.n_patches:,} patches coded in {out}, mse {coded.mse:.6g} per pixel"
+    answer(summary, as_json, text)
 
 
 @click.command()
@@ -122,10 +115,7 @@ def reconstruct(picture: str, model: str, out: str, stride: int, as_json: bool) 
     rebuilt = dictionary.reconstruct(grey, stride)
     write_image(path, rebuilt)
     summary = {"mse": float(((rebuilt - grey) ** 2).mean()), "out": out}
-    if as_json:
-        print_json(summary)
-    else:
-        say(f"{out}: mse {summary['mse']:.6g} per pixel against {picture}")
+    answer(summary, as_json, f"{out}: mse {summary['mse']:.6g} per pixel against {picture}")
 
 
 @click.command()
@@ -134,8 +124,4 @@ def reconstruct(picture: str, model: str, out: str, stride: int, as_json: bool) 
 def info(path: str, as_json: bool) -> None:
     """Say what is in a patch set, a model, codes, or a run folder."""
     described = describe(path)
-    if as_json:
-        print_json(described)
-    else:
-        for name, value in described.items():
-            say(f"{name:<20} {value}")
+    answer(described, as_json, *(f"{name:<20} {value}" for name, value in described.items()))

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dsc.cli.options import json_option, print_json, say
+from dsc.cli.options import answer, json_option, say
 from dsc.errors import DscError
 from dsc.experiments import (
     CHOICES,
@@ -41,17 +41,15 @@ def experiment(name: str | None, listing: bool, out: str, as_json: bool, **optio
     """Reproduce a figure or table of the paper: data, run, figures, table, page."""
     if listing:
         described = describe_all()
-        if as_json:
-            print_json({"experiments": described})
-        else:
-            say("\n\n".join(_describe(about) for about in described))
+        text = "\n\n".join(_describe(about) for about in described)
+        answer({"experiments": described}, as_json, text)
         return
     if name is None:
         known = ", ".join([*EXPERIMENTS, "all"])
         raise DscError(f"experiment: found no name, need one of {known}; --list describes them")
     results = run_and_write(name, Options(**options), Path(out), as_json)
     if as_json:
-        print_json({"out": out, "experiments": [r.to_dict() for r in results]})
+        answer({"out": out, "experiments": [r.to_dict() for r in results]}, as_json)
 
 
 def describe_all() -> list[dict[str, Any]]:

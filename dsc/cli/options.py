@@ -16,33 +16,58 @@ from dsc.errors import DscError, unknown_choice
 from dsc.files import from_toml
 
 Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
 ENGINE = ("scheduler", "n_workers", "memory_limit")
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else."
-)
-overwrite_option = click.option(
-    "--overwrite", is_flag=True, help="Start over in RUN, removing what an earlier run wrote."
-)
-out_option = click.option(
-    "--out", "-o", required=True, help="The path to write; must not exist yet.", metavar="PATH"
-)
 
-
-def options_of(config: type, skip: tuple[str, ...] = ()) -> Callable[[Command], Command]:
-    """One option per field of a configuration dataclass, with its default, help and choices."""
-    hints = typing.get_type_hints(config)
+def stacked(*options: Decorator) -> Decorator:
+    """Options as one decorator, in the order in which the help shows them."""
 
     def decorate(command: Command) -> Command:
-        for field in reversed(dataclasses.fields(config)):
-            if field.name not in skip:
-                command = _option(field, hints[field.name])(command)
+        for option in reversed(options):
+            command = option(command)
         return command
 
     return decorate
 
 
-def _option(field: dataclasses.Field[Any], hint: Any) -> Callable[[Command], Command]:
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else."
+)
+out_option = click.option(
+    "--out", "-o", required=True, help="The path to write; must not exist yet.", metavar="PATH"
+)
+run_options = stacked(
+    click.option("--out", "-o", required=True, help="Run folder to make.", metavar="RUN"),
+    click.option("--resume", is_flag=True, help="Continue what is unfinished in RUN."),
+    click.option(
+        "--overwrite", is_flag=True, help="Start over in RUN, removing what an earlier run wrote."
+    ),
+)
+engine_options = stacked(
+    click.option(
+        "--scheduler",
+        default="threads",
+        show_default=True,
+        help="threads, processes, synchronous, tcp://HOST:PORT, or a scheduler file.",
+    ),
+    click.option(
+        "--n-workers", type=click.IntRange(1), help="Threads or processes; by default the cores."
+    ),
+    click.option(
+        "--memory-limit", help="Memory that may be used, such as 1GB; by default the machine's."
+    ),
+)
+
+
+def options_of(config: type, skip: tuple[str, ...] = ()) -> Decorator:
+    """One option per field of a configuration dataclass, with its default, help and choices."""
+    hints = typing.get_type_hints(config)
+    fields = [field for field in dataclasses.fields(config) if field.name not in skip]
+    return stacked(*(_option(field, hints[field.name]) for field in fields))
+
+
+def _option(field: dataclasses.Field[Any], hint: Any) -> Decorator:
     kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)] or [hint]
     kind = kinds[0]
     name = "--" + field.name.replace("_", "-")
@@ -84,33 +109,6 @@ def config_option(command: Command) -> Command:
     )(command)
 
 
-def engine_options(command: Command) -> Command:
-    """What to run on: `--scheduler`, `--n-workers`, `--memory-limit`."""
-    command = click.option(
-        "--memory-limit", help="Memory that may be used, such as 1GB; by default the machine's."
-    )(command)
-    command = click.option(
-        "--n-workers", type=click.IntRange(1), help="Threads or processes; by default the cores."
-    )(command)
-    return click.option(
-        "--scheduler",
-        default="threads",
-        show_default=True,
-        help="threads, processes, synchronous, tcp://HOST:PORT, or a scheduler file.",
-    )(command)
-
-
-def run_options(command: Command) -> Command:
-    """`--out`, `--resume`, `--overwrite` of a run folder."""
-    command = overwrite_option(command)
-    command = click.option("--resume", is_flag=True, help="Continue what is unfinished in RUN.")(
-        command
-    )
-    return click.option("--out", "-o", required=True, help="Run folder to make.", metavar="RUN")(
-        command
-    )
-
-
 def take(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     """Some of the options, which are no longer among the others then."""
     return {name: options.pop(name) for name in names}
@@ -131,6 +129,6 @@ def say(text: str, as_json: bool = False) -> None:
     click.echo(text, err=as_json)
 
 
-def print_json(summary: dict[str, Any]) -> None:
-    """Print the machine-readable summary."""
-    click.echo(json.dumps(summary))
+def answer(summary: dict[str, Any], as_json: bool, *lines: str) -> None:
+    """Print what a command found: the summary as one JSON object, or lines for people."""
+    click.echo(json.dumps(summary) if as_json else "\n".join(lines))

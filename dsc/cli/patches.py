@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dsc.cli.options import config_option, json_option, options_of, out_option, print_json, say
+from dsc.cli.options import answer, config_option, json_option, options_of, out_option
 from dsc.patches import PatchConfig, extract_patches
 
 
@@ -28,8 +28,5 @@ def patches(pictures: tuple[str, ...], out: str, as_json: bool, **options: Any) 
         "out": out,
         "seconds": time.perf_counter() - begin,
     }
-    if as_json:
-        print_json(summary)
-    else:
-        say(f"{source.n_patches:,} patches of diameter {source.diameter} in {out}")
-        say(f"next: dsc learn {out} --out RUN")
+    cut = f"{source.n_patches:,} patches of diameter {source.diameter} in {out}"
+    answer(summary, as_json, cut, f"next: dsc learn {out} --out RUN")

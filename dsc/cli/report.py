@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dsc.cli.options import json_option, print_json, say
+from dsc.cli.options import answer, json_option
 
 
 @click.command()
@@ -24,7 +24,4 @@ def report(run: str, out: str | None, as_json: bool) -> None:
 
     facts = write_report(run, out)
     path = Path(run) / "report" / "index.html" if out is None else Path(out)
-    if as_json:
-        print_json({"out": str(path), **facts})
-    else:
-        say(f"look at {path}")
+    answer({"out": str(path), **facts}, as_json, f"look at {path}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,15 @@ import click
 
 from dsc.cli.options import (
     ENGINE,
+    answer,
     config_option,
     engine_options,
     json_option,
     options_of,
-    print_json,
     resumable,
     run_options,
     say,
+    stacked,
     take,
 )
 from dsc.cli.progress import Progress
@@ -49,25 +50,22 @@ from dsc.texture import (
     run_sweep,
 )
 
-Command = Callable[..., Any]
-
 DATA = ("problem", "classes")
 RUN = ("out", "resume", "overwrite")
+
+data_options = stacked(
+    click.option(
+        "--problem", default="000", show_default=True, help="Which problem of an Outex suite."
+    ),
+    click.option(
+        "--classes", multiple=True, metavar="NAME", help="Only this class; may be repeated."
+    ),
+)
 
 
 @click.group()
 def texture() -> None:
     """Tell textures apart: a dictionary per class, labelled patches, nearest neighbours."""
-
-
-def data_options(command: Command) -> Command:
-    """Which part of the data: `--problem`, `--classes`."""
-    command = click.option(
-        "--classes", multiple=True, metavar="NAME", help="Only this class; may be repeated."
-    )(command)
-    return click.option(
-        "--problem", default="000", show_default=True, help="Which problem of an Outex suite."
-    )(command)
 
 
 @texture.command()
@@ -95,11 +93,8 @@ def fit(pictures: str, as_json: bool, **options: Any) -> None:
         "seconds": time.perf_counter() - begin,
         "out": target.path,
     }
-    if as_json:
-        print_json(summary)
-    else:
-        say(f"{len(model.label_names)} classes from {len(data)} pictures in {target.path}")
-        say(f"next: dsc texture predict {target.path} PICTURES...")
+    learned = f"{len(model.label_names)} classes from {len(data)} pictures in {target.path}"
+    answer(summary, as_json, learned, f"next: dsc texture predict {target.path} PICTURES...")
 
 
 @texture.command()
@@ -137,13 +132,13 @@ def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any
         }
         for name, p, row, n in zip(names, predicted, distances, neighbour, strict=True)
     ]
-    if as_json:
-        seconds = time.perf_counter() - begin
-        print_json({"predictions": rows, "n_pictures": len(rows), "seconds": seconds})
-        return
-    width = max(len(name) for name in names)
-    for row in rows:
-        say(f"{row['picture']:<{width}}  {row['label']}  (χ² {row['distance']:.4f})")
+    seconds = time.perf_counter() - begin
+    width = max(map(len, names))
+    answer(
+        {"predictions": rows, "n_pictures": len(rows), "seconds": seconds},
+        as_json,
+        *(f"{r['picture']:<{width}}  {r['label']}  (χ² {r['distance']:.4f})" for r in rows),
+    )
 
 
 @texture.command()
@@ -182,44 +177,43 @@ def evaluate(pictures: str, test: str | None, lbp: bool, as_json: bool, **option
         evaluation = evaluate_texture(data, config, engine, target, Progress())
         methods += lbp_methods(data, engine) if lbp else []
     facts = write_texture_report(Path(target.path) / "report", evaluation, methods)
-    if as_json:
-        keys = ("accuracy", "accuracy_by_angle", "n_test", "n_train", "patches_per_second")
-        more = ("pruned", "atoms_sha256", "confused_pairs", "methods")
-        summary = {key: facts[key] for key in (*keys, *more)}
-        print_json({**summary, "seconds": facts["seconds"]["total"], "out": target.path})
-    else:
-        _say_evaluation(facts, str(target.path))
+    keys = ("accuracy", "accuracy_by_angle", "n_test", "n_train", "patches_per_second")
+    more = ("pruned", "atoms_sha256", "confused_pairs", "methods")
+    summary = {key: facts[key] for key in (*keys, *more)}
+    summary |= {"seconds": facts["seconds"]["total"], "out": target.path}
+    answer(summary, as_json, *_evaluation_lines(summary))
 
 
-def _say_evaluation(facts: dict[str, Any], out: str) -> None:
-    right = round(facts["accuracy"] * facts["n_test"])
-    say(f"accuracy {facts['accuracy']:.4f} ({right:,} of {facts['n_test']:,} pictures)")
-    for row in facts["accuracy_by_angle"]:
-        say(f"  {row['angle']:>5g}°     {row['accuracy']:.4f}")
-    for row in facts["methods"][1:]:
+def _evaluation_lines(found: dict[str, Any]) -> Iterator[str]:
+    right = round(found["accuracy"] * found["n_test"])
+    yield f"accuracy {found['accuracy']:.4f} ({right:,} of {found['n_test']:,} pictures)"
+    for row in found["accuracy_by_angle"]:
+        yield f"  {row['angle']:>5g}°     {row['accuracy']:.4f}"
+    for row in found["methods"][1:]:
         named = ", ".join(filter(None, (row["method"], row["setting"])))
         accuracy = "not given" if row["accuracy"] is None else f"{row['accuracy']:.4f}"
-        say(f"  {accuracy:<9}  {named} ({row['source']})")
-    pruned = "" if facts["pruned"] is None else f", {100 * facts['pruned']:.1f} % of pairs pruned"
-    say(
-        f"{facts['seconds']['total']:.0f} s, {facts['patches_per_second']:,.0f} patches/s labelled"
-        f"{pruned}; see {out}/report/index.html"
+        yield f"  {accuracy:<9}  {named} ({row['source']})"
+    pruned = "" if found["pruned"] is None else f", {100 * found['pruned']:.1f} % of pairs pruned"
+    yield (
+        f"{found['seconds']:.0f} s, {found['patches_per_second']:,.0f} patches/s labelled"
+        f"{pruned}; see {found['out']}/report/index.html"
     )
 
 
-def grid_options(command: Command) -> Command:
-    """The options whose values are swept: each may be repeated, by default the paper's."""
-    grid, about = SweepGrid(), {f.name: f for f in fields(TextureConfig)}
-    for name in reversed(SWEPT):
-        command = click.option(
-            "--" + name.replace("_", "-"),
+grid_options = stacked(  # what is swept: each may be repeated, by default the paper's values
+    *(
+        click.option(
+            "--" + field.name.replace("_", "-"),
             multiple=True,
-            type=click.Choice(METHODS) if name == "method" else int,
-            default=getattr(grid, name),
+            type=click.Choice(METHODS) if field.name == "method" else int,
+            default=getattr(SweepGrid(), field.name),
             show_default=True,
-            help=f"{about[name].metadata['help']} May be repeated.",
-        )(command)
-    return command
+            help=f"{field.metadata['help']} May be repeated.",
+        )
+        for field in fields(TextureConfig)
+        if field.name in SWEPT
+    )
+)
 
 
 @texture.command()
@@ -251,19 +245,17 @@ def sweep(pictures: str, as_json: bool, **options: Any) -> None:
         result = run_sweep(data, swept, engine, target, Progress(settings=True))
     report = Path(target.path) / "report"
     write_sweep_report(report, result)
-    if as_json:
-        print_json({**result.to_dict(), "out": target.path})
-        return
+    lines = []
     for method, best in result.winners.items():
         mark = "  <- the winner" if best is result.winner else ""
-        config = best.config
-        say(
-            f"{method:<10}  {best.mean:.4f} ± {best.std:.4f}  M = {config.n_atoms}, "
-            f"N = {config.diameter}, K = {config.sparsity}{mark}"
+        lines.append(
+            f"{method:<10}  {best.mean:.4f} ± {best.std:.4f}  M = {best.config.n_atoms}, "
+            f"N = {best.config.diameter}, K = {best.config.sparsity}{mark}"
         )
-    if len(result.winners) > 1:
-        say(CAUTION)
-    say(f"the whole table is in {report}/table.md, see {report}/index.html")
+    if len(lines) > 1:
+        lines.append(CAUTION)
+    lines.append(f"the whole table is in {report}/table.md, see {report}/index.html")
+    answer({**result.to_dict(), "out": target.path}, as_json, *lines)
 
 
 def _target(pictures: str, run: dict[str, Any], part: dict[str, Any], **others: Any) -> RunTarget:

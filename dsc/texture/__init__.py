@@ -3,13 +3,7 @@
 from dsc.texture import schema as _schema
 from dsc.texture.config import BINS, HISTOGRAMS, METHODS, TextureConfig
 from dsc.texture.dataset import Dataset, label_indices, read_inputs
-from dsc.texture.evaluate import (
-    Benchmark,
-    Evaluation,
-    Method,
-    evaluate_texture,
-    lbp_methods,
-)
+from dsc.texture.evaluate import Benchmark, Evaluation, Method, evaluate_texture, lbp_methods
 from dsc.texture.fit import fit_texture
 from dsc.texture.histograms import (
     ATOM_WEIGHT,

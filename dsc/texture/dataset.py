@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from dsc.images import (
     probe_array,
     take_plane,
 )
-from dsc.texture.outex import Sample, is_suite, read_suite
+from dsc.texture.outex import is_suite, read_suite
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,27 +58,24 @@ def read_inputs(
     classes: Sequence[str] = (),
     part: str = "train",
 ) -> Dataset:
-    """Pictures and their classes.
+    """Pictures and their classes, of which only `classes` are kept, all if there are none.
 
-    Parameters
-    ----------
-    inputs
-        An array (image, y, x), a sequence of arrays (y, x) or (y, x, color) or of files; a folder
-        with one folder per class; or a suite in Outex layout.
-    labels
-        The class of each picture, where the input does not say it.
-    problem
-        Which problem of a suite.
-    classes
-        Keep only these; all if there are none.
-    part
-        "train" or "test" of a suite.
+    From an array (image, y, x), a sequence of arrays (y, x) or (y, x, color) or of files; a folder
+    with one folder per class; or the "train" or "test" part of a problem of a suite in Outex
+    layout. `labels` are the classes, where the input does not say them.
     """
     if isinstance(inputs, Dataset):
         return inputs
     if isinstance(inputs, str | os.PathLike) and is_suite(inputs):
         suite = read_suite(inputs, problem, classes)
-        return read_samples(suite.train if part == "train" else suite.test)
+        samples = suite.train if part == "train" else suite.test
+        if not samples:
+            raise DscError("pictures: found none in this part of the suite, need at least one")
+        return Dataset(
+            tuple(_open_each([sample.path for sample in samples])),
+            tuple(sample.label for sample in samples),
+            tuple(sample.angle for sample in samples),
+        )
     if isinstance(inputs, str | os.PathLike):
         if labels is None and part == "train":
             _check_folders(Path(inputs))
@@ -93,35 +90,17 @@ def read_inputs(
         named = [None if label is None else str(label) for label in labels]
         if len(named) != len(images):
             raise DscError(f"labels: found {len(named)}, need {len(images)}, one per picture")
-    if classes:
-        missing = sorted(set(classes) - {name for name in named if name is not None})
-        if missing:
-            raise DscError(f"classes: found no pictures of {', '.join(missing)}")
+    if missing := sorted(set(classes) - set(named)):
+        raise DscError(f"classes: found no pictures of {', '.join(missing)}")
     kept = [i for i, name in enumerate(named) if not classes or name in classes]
     return Dataset(
         tuple(images[i] for i in kept), tuple(named[i] for i in kept), (None,) * len(kept)
     )
 
 
-def read_samples(samples: Sequence[Sample]) -> Dataset:
-    """The pictures of a suite."""
-    if not samples:
-        raise DscError("pictures: found none in this part of the suite, need at least one")
-    return Dataset(
-        tuple(_open_each([sample.path for sample in samples])),
-        tuple(sample.label for sample in samples),
-        tuple(sample.angle for sample in samples),
-    )
-
-
 def label_indices(data: Dataset, label_names: Sequence[str]) -> NDArray[np.int64]:
     """The classes of pictures as indices in `label_names`, refused if one is not among them."""
-    unlabelled = sum(label is None for label in data.labels)
-    if unlabelled:
-        raise DscError(
-            f"labels: found {unlabelled} pictures without a class, need one for each: give labels, "
-            "or one folder per class"
-        )
+    _check_labelled(data)
     unknown = sorted({str(label) for label in data.labels if label not in label_names})
     if unknown:
         raise DscError(
@@ -133,6 +112,14 @@ def label_indices(data: Dataset, label_names: Sequence[str]) -> NDArray[np.int64
 
 def check_classes(data: Dataset) -> tuple[str, ...]:
     """The names of the classes, refused if a picture has none or there are fewer than two."""
+    _check_labelled(data)
+    names = tuple(sorted({str(label) for label in data.labels}))
+    if len(names) < 2:
+        raise DscError(f"labels: found {len(names)} class ({', '.join(names)}), need at least two")
+    return names
+
+
+def _check_labelled(data: Dataset) -> None:
     unknown = [p.name for p, label in zip(data.images, data.labels, strict=True) if label is None]
     if unknown:
         listed = ", ".join(unknown[:5]) + (" …" if len(unknown) > 5 else "")
@@ -140,10 +127,6 @@ def check_classes(data: Dataset) -> tuple[str, ...]:
             f"labels: found {len(unknown)} pictures without a class ({listed}), need one for each: "
             "give labels, or one folder per class"
         )
-    names = tuple(sorted({label for label in data.labels if label is not None}))
-    if len(names) < 2:
-        raise DscError(f"labels: found {len(names)} class ({', '.join(names)}), need at least two")
-    return names
 
 
 def _check_folders(root: Path) -> None:
@@ -151,16 +134,14 @@ def _check_folders(root: Path) -> None:
     if not root.is_dir() or is_zarr(root):
         return
     folders = [sub for sub in sorted(root.iterdir()) if sub.is_dir() and sub.name[0] != "."]
-    empty = [sub.name for sub in folders if not is_zarr(sub) and not any(_images_of(sub))]
-    if len(empty) < len(folders):
-        problems = (
-            f"class {name}: found no pictures in its folder, need at least one" for name in empty
-        )
-        raise_listed("pictures", list(problems))
-
-
-def _images_of(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES or is_zarr(path))
+    problems = [
+        f"class {sub.name}: found no pictures in its folder, need at least one"
+        for sub in folders
+        if not is_zarr(sub)
+        and not any(path.suffix.lower() in SUFFIXES or is_zarr(path) for path in sub.iterdir())
+    ]
+    if len(problems) < len(folders):
+        raise_listed("pictures", problems)
 
 
 def _read_items(images: Any) -> list[Image]:

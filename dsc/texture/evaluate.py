@@ -18,13 +18,7 @@ from dsc.images import Image
 from dsc.texture.config import BINS, HISTOGRAMS, TextureConfig
 from dsc.texture.dataset import Dataset, label_indices
 from dsc.texture.fit import Progress, fit_texture, silent
-from dsc.texture.histograms import (
-    Feature,
-    FeatureLog,
-    check_images,
-    count_labels,
-    pruned_share,
-)
+from dsc.texture.histograms import Feature, FeatureLog, check_images, count_labels, pruned_share
 from dsc.texture.lbp import SCALES, lbp_histogram, lbp_side, unit_range
 from dsc.texture.model import TextureModel
 from dsc.texture.neighbours import chi_square, nearest
@@ -76,10 +70,7 @@ class Evaluation:
 
     @staticmethod
     def of(
-        data: Benchmark,
-        model: TextureModel,
-        features: Sequence[Feature],
-        seconds: dict[str, float],
+        data: Benchmark, model: TextureModel, features: Sequence[Feature], seconds: dict[str, float]
     ) -> Evaluation:
         """What the model makes of counted pictures."""
         names = [image.name for image in data.test.images]
@@ -171,18 +162,7 @@ def evaluate_texture(
 ) -> Evaluation:
     """Fit on the training pictures and classify the test pictures, in a run folder.
 
-    Parameters
-    ----------
-    data
-        Pictures with their classes.
-    config
-        The options.
-    engine
-        What tasks run on.
-    target
-        Run folder. What is finished in it is not done again when it is resumed.
-    progress
-        As in `fit_texture`.
+    What is finished in it is not done again when it is resumed; `progress` as in `fit_texture`.
     """
     begin = time.perf_counter()
     run = Run(Path(target.path))

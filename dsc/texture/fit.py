@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,26 +23,21 @@ from dsc.dictionary import (
     workload_of,
 )
 from dsc.engine import Engine, Plan, numerics_fingerprint
-from dsc.images import Image
 from dsc.patches import Grid, StoredPatches, extract_patches
 from dsc.store import sha256
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import Dataset, check_classes, label_indices
 from dsc.texture.histograms import (
     FeatureLog,
+    Progress,
     check_images,
     check_memory,
     check_textured,
     count_labels,
     joined_counts,
+    silent,
 )
 from dsc.texture.model import TextureModel, make_labeller
-
-Progress = Callable[[Any], None]
-
-
-def silent(_: Any) -> None:
-    """A progress function that shows nothing."""
 
 
 def fit_texture(
@@ -55,21 +49,10 @@ def fit_texture(
 ) -> TextureModel:
     """Learn a dictionary for every class, and label the patches of the training pictures.
 
-    Parameters
-    ----------
-    data
-        Training pictures with their classes.
-    config
-        The options.
-    engine
-        What tasks run on. The result has the same bits on all.
-    target
-        A folder for checkpoints, the log and the model; a finished run that is resumed gives its
-        model. None keeps nothing on disk. With a cluster on other machines it must be on a file
-        system that they share.
-    progress
-        Called with an `Iteration` after every pass, and with a `Labelling` after every round of
-        labelled pictures.
+    The result has the same bits on all engines. `target` is a folder for checkpoints, the log and
+    the model; a finished run that is resumed gives its model; None keeps nothing on disk. With a
+    cluster on other machines it must be on a file system that they share. `progress` is called with
+    an `Iteration` after every pass, and with a `Labelling` after every round of labelled pictures.
     """
     if target is None:
         with tempfile.TemporaryDirectory() as folder:
@@ -119,13 +102,12 @@ def fit_texture(
 
 def fit_identity(data: Dataset, config: TextureConfig, label_names: Sequence[str]) -> Identity:
     """What decides the model, for resuming."""
-    members: dict[str, list[str]] = {name: [] for name in label_names}
-    for code, label in zip(data.hashes, data.labels, strict=True):
-        members[str(label)].append(code)
+    pairs = list(zip(data.hashes, data.labels, strict=True))
+    joined = {name: "".join(code for code, label in pairs if label == name) for name in label_names}
     return {
         "config": asdict(config),
         "classes": {name: str(index) for index, name in enumerate(label_names)},
-        "pictures": {name: sha256("".join(codes).encode()) for name, codes in members.items()},
+        "pictures": {name: sha256(codes.encode()) for name, codes in joined.items()},
         "order": {"sha256": data.order},
         "numerics": numerics_fingerprint(),
     }
@@ -162,10 +144,9 @@ def extract_classes(
     """The training patches of every class, each in a patch set of its own."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    members: dict[str, list[Image]] = {name: [] for name in label_names}
-    for image, label in zip(data.images, data.labels, strict=True):
-        members[str(label)].append(image)
-    return [
-        extract_patches(members[name], folder / f"{number:05d}.zarr", config.patches)
-        for number, name in enumerate(label_names)
-    ]
+    sources = []
+    for number, name in enumerate(label_names):
+        pairs = zip(data.images, data.labels, strict=True)
+        members = [image for image, label in pairs if label == name]
+        sources.append(extract_patches(members, folder / f"{number:05d}.zarr", config.patches))
+    return sources

@@ -27,6 +27,10 @@ Counts = NDArray[np.int64]
 Progress = Callable[[Any], None]
 
 
+def silent(_: Any) -> None:
+    """A progress function that shows nothing."""
+
+
 @dataclass(frozen=True)
 class Feature:
     """What was counted in a picture."""
@@ -63,7 +67,10 @@ class FeatureLog:
             raise DscError(f"{self.path}: need a file, in a folder that exists")
         records = read_records(self.path)
         if not records:
-            self._check_cut()
+            # the first line of a log of ours may have been cut by a kill
+            found = self.path.read_bytes() if self.path.is_file() else b""
+            if not json.dumps({"model": self.model}).encode().startswith(found):
+                raise DscError(f"{self.path}: is no log of features of ours: choose another file")
             return {}
         header = records[0].get("model")
         if header != self.model:
@@ -75,12 +82,6 @@ class FeatureLog:
             record.pop("picture"): Feature(**{**record, "counts": tuple(record["counts"])})
             for record in records[1:]
         }
-
-    def _check_cut(self) -> None:
-        """Refuse a file that is not a log of ours whose first line was cut by a kill."""
-        found = self.path.read_bytes() if self.path.is_file() else b""
-        if not json.dumps({"model": self.model}).encode().startswith(found):
-            raise DscError(f"{self.path}: is no log of features of ours: choose another file")
 
     def append(self, features: dict[str, Feature]) -> None:
         """Add finished pictures."""
@@ -94,7 +95,7 @@ def count_labels(
     labeller: Labeller,
     engine: Engine,
     log: FeatureLog | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> list[Feature]:
     """Label all patches of pictures and count them by atom: nothing else is kept.
 
@@ -122,10 +123,9 @@ def count_labels(
         n_done += len(found)
         n_patches += sum(feature.n_patches for feature in found.values())
         seconds = time.perf_counter() - began
-        if progress is not None:
-            pace = seconds / max(1, n_done - (len(images) - len(todo)))
-            remaining = pace * (len(images) - n_done)
-            progress(Labelling(n_done, len(images), n_patches / seconds, seconds, remaining))
+        pace = seconds / max(1, n_done - (len(images) - len(todo)))
+        remaining = pace * (len(images) - n_done)
+        progress(Labelling(n_done, len(images), n_patches / seconds, seconds, remaining))
     return [done[name] for name in names]
 
 
@@ -195,15 +195,14 @@ def check_textured(images: Sequence[Image], engine: Engine) -> None:
 
     They would have no histogram.
     """
-    here = [isinstance(image.source, np.ndarray) for image in images]
-    away = [image for image, is_here in zip(images, here, strict=True) if not is_here]
+    away = [image for image in images if not isinstance(image.source, np.ndarray)]
     step = max(1, -(-len(away) // (TASKS * engine.resources.n_threads)))
     parts = [tuple(away[begin : begin + step]) for begin in range(0, len(away), step)]
     found = iter([one for part in engine.compute(part_tasks(flat_part, parts)) for one in part])
     problems = [
         _flat(image.name)
-        for image, is_here in zip(images, here, strict=True)
-        if (is_flat(image) if is_here else next(found))
+        for image in images
+        if (is_flat(image) if isinstance(image.source, np.ndarray) else next(found))
     ]
     raise_listed("pictures", problems)
 
@@ -241,28 +240,19 @@ def pruned_share(features: Sequence[Feature], labeller: Labeller) -> float | Non
     return float(1 - sum(feature.evaluated for feature in features) / n_pairs)
 
 
-def joined_counts(
-    features: Sequence[Feature], names: Sequence[str], n_labels: int
-) -> NDArray[np.int64]:
+def joined_counts(features: Sequence[Feature], names: Sequence[str], n_labels: int) -> Counts:
     """(picture, label, atom) the counts of pictures; refuses those without any texture."""
     counts = np.array([feature.counts for feature in features], np.int64)
-    counts = counts.reshape(len(features), n_labels, -1)
-    totals = counts.sum(axis=(1, 2))
-    flat = [_flat(name) for name, total in zip(names, totals, strict=True) if total == 0]
+    flat = [_flat(name) for name, some in zip(names, counts, strict=True) if not some.any()]
     raise_listed("pictures", flat)
-    return counts
+    return counts.reshape(len(features), n_labels, -1)
 
 
 def histograms(counts: Counts, kind: str) -> NDArray[np.float64]:
     """(picture, bin) of counts (picture, label, atom), each row summing to one.
 
-    Parameters
-    ----------
-    counts
-        Labelled patches, at least one in every picture.
-    kind
-        What a bin is: one of "classes", "atoms", or "both", first the classes, then the atoms, all
-        of them together with `ATOM_WEIGHT` of the weight of the classes.
+    Bins are "classes", "atoms", or "both", first the classes, then the atoms, all of them together
+    with `ATOM_WEIGHT` of the weight of the classes. Every picture must have a labelled patch.
 
     Examples
     --------

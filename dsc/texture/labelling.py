@@ -126,9 +126,13 @@ class Labeller:
     def best_pieces(self, image: Image) -> Iterator[tuple[tuple[slice, slice], Labels, int]]:
         """Best atoms piece by piece: rows and columns of windows, the atoms, pairs evaluated."""
         n_y, n_x = self.grid(image.shape)
-        for rows, columns in _pieces(n_y, n_x, self.piece_size):
-            atoms, evaluated = self.best_atoms(self._coords(image, rows, columns))
-            yield (rows, columns), atoms.reshape(rows.stop - rows.start, -1), evaluated
+        n_columns = min(n_x, self.piece_size)
+        n_rows = max(1, self.piece_size // n_columns)
+        for y in range(0, n_y, n_rows):
+            for x in range(0, n_x, n_columns):
+                rows, columns = slice(y, min(y + n_rows, n_y)), slice(x, min(x + n_columns, n_x))
+                atoms, evaluated = self.best_atoms(self._coords(image, rows, columns))
+                yield (rows, columns), atoms.reshape(rows.stop - rows.start, -1), evaluated
 
     @property
     def piece_size(self) -> int:
@@ -160,15 +164,6 @@ class Labeller:
         )
         disks = cut_grid(image.read(y0, y1, x0, x1), side, self.stride, center=True)
         return self.basis.project(disks)
-
-
-def _pieces(n_y: int, n_x: int, size: int) -> Iterator[tuple[slice, slice]]:
-    """Rows and columns of windows, at most about `size` at a time."""
-    n_columns = min(n_x, size)
-    n_rows = max(1, size // n_columns)
-    for y in range(0, n_y, n_rows):
-        for x in range(0, n_x, n_columns):
-            yield slice(y, min(y + n_rows, n_y)), slice(x, min(x + n_columns, n_x))
 
 
 def label_map(labeller: Labeller, image: Image) -> Labels:

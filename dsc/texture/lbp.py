@@ -17,18 +17,10 @@ N_BINS = sum(n_points + 2 for n_points, _ in SCALES)
 def lbp_histogram(grey: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """Histograms of the rotation-invariant uniform patterns of a picture, at all scales.
 
-    At each scale, uniform patterns are counted by their number of ones, the others together.
-
-    Parameters
-    ----------
-    grey
-        Grey values in [0, 1]: (y, x). They are rounded to the 256 levels of an 8-bit picture, so
-        that equal ones are equal.
-
-    Returns
-    -------
-    (bin,), with sum 1, one scale after the other with equal weight; at each scale, over the
-    pixels whose neighbourhood lies inside the picture.
+    Grey values (y, x) in [0, 1] are rounded to the 256 levels of an 8-bit picture, so that equal
+    ones are equal. At each scale, over the pixels whose neighbourhood lies inside the picture,
+    uniform patterns are counted by their number of ones, the others together: (bin,) with sum 1,
+    one scale after the other with equal weight.
     """
     side = lbp_side()
     if grey.ndim != 2 or min(grey.shape) < side:

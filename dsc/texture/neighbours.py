@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from numbers import Integral
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsc.errors import DscError
+from dsc.errors import DscError, count_problem
 from dsc.texture import kernels
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class CrossValidation:
-    """How well some of the training pictures tell the others apart."""
-
-    # fraction of the held-out pictures whose nearest neighbour has their label: (repeat,)
-    accuracy: Floats
-
-    @property
-    def mean(self) -> float:
-        """Mean over the repeats."""
-        return float(self.accuracy.mean())
-
-    @property
-    def std(self) -> float:
-        """Standard deviation over the repeats."""
-        return float(self.accuracy.std())
 
 
 def chi_square(a: ArrayLike, b: ArrayLike) -> Floats:
@@ -52,7 +31,14 @@ def chi_square(a: ArrayLike, b: ArrayLike) -> Floats:
     array([[0., 2.]])
     """
     rows, columns = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    _check_histograms(a=rows, b=columns)
+    problems = []
+    for name, table in (("a", rows), ("b", columns)):
+        if table.ndim != 2:
+            problems.append(f"{name}: found shape {table.shape}, need (picture, bin)")
+        elif not (np.isfinite(table).all() and (table >= 0).all()):
+            problems.append(f"{name}: found negative or infinite values or NaN, need histograms")
+    if problems:
+        raise DscError("; ".join(problems))
     if rows.shape[1] != columns.shape[1]:
         raise DscError(
             f"histograms: found {rows.shape[1]} and {columns.shape[1]} bins, need as many in both"
@@ -67,18 +53,8 @@ def chi_square(a: ArrayLike, b: ArrayLike) -> Floats:
 def nearest(distances: ArrayLike, labels: ArrayLike, n_labels: int) -> tuple[Ints, Floats]:
     """The label of the nearest training picture, and how far each class is.
 
-    Parameters
-    ----------
-    distances
-        (picture, training picture).
-    labels
-        Class of each training picture, from 0: (training picture,).
-    n_labels
-        Number of classes.
-
-    Returns
-    -------
-    The predicted labels (picture,), equal distances going to the first training picture; and the
+    From distances (picture, training picture) and the class of each training picture, from 0: the
+    predicted labels (picture,), equal distances going to the first training picture; and the
     smallest distance to each class (picture, label), infinite for one without training pictures.
 
     Examples
@@ -97,7 +73,8 @@ def nearest(distances: ArrayLike, labels: ArrayLike, n_labels: int) -> tuple[Int
         problems.append("distances: found NaN")
     if len(known) and not known.max() < n_labels:
         problems.append(f"labels: found {known.max()}, need less than n_labels ({n_labels})")
-    _raise(problems)
+    if problems:
+        raise DscError("; ".join(problems))
     by_class = np.full((len(table), n_labels), np.inf)
     for label in np.unique(known):
         by_class[:, label] = table[:, known == label].min(axis=1)
@@ -105,76 +82,39 @@ def nearest(distances: ArrayLike, labels: ArrayLike, n_labels: int) -> tuple[Int
 
 
 def cross_validate(
-    histograms: ArrayLike,
-    labels: ArrayLike,
-    held_out: float = 0.88,
-    repeats: int = 100,
-    seed: int = 0,
-) -> CrossValidation:
+    histograms: Floats, labels: ArrayLike, held_out: float = 0.88, repeats: int = 100, seed: int = 0
+) -> Floats:
     """Hold out most of the training pictures at random and classify them by the others.
 
-    Parameters
-    ----------
-    histograms
-        Of the training pictures: (picture, bin).
-    labels
-        Their classes, from 0: (picture,).
-    held_out
-        Fraction of each class that is held out; at least one picture of a class stays.
-    repeats
-        How many times.
-    seed
-        Of the random choice.
+    `held_out` is the fraction of each class, of which at least one picture stays. Gives the
+    fraction of the held-out pictures whose nearest neighbour has their label: (repeat,).
     """
-    table = np.asarray(histograms, np.float64)
-    _check_histograms(histograms=table)
     known = _check_labels(labels)
     problems = []
-    if len(known) != len(table):
-        problems.append(f"labels: found {len(known)}, need one per histogram ({len(table)})")
+    if len(known) != len(histograms):
+        problems.append(f"labels: found {len(known)}, need one per histogram ({len(histograms)})")
     if not 0 < held_out < 1:
         problems.append(f"held_out: found {held_out}, need a fraction between 0 and 1")
-    if not isinstance(repeats, Integral) or repeats < 1:
-        problems.append(f"repeats: found {repeats}, need a whole number, at least 1")
-    if not isinstance(seed, Integral) or seed < 0:
-        problems.append(f"seed: found {seed}, need a whole number, at least 0")
-    _raise(problems)
+    problems += filter(None, [count_problem("repeats", repeats, 1), count_problem("seed", seed, 0)])
+    if problems:
+        raise DscError("; ".join(problems))
     members = [np.flatnonzero(known == label) for label in np.unique(known)]
     n_kept = [max(1, round(len(some) * (1 - held_out))) for some in members]
-    if sum(n_kept) == len(table):
+    if sum(n_kept) == len(known):
         raise DscError(
-            f"held_out: {held_out} of {len(table)} pictures in {len(members)} classes holds out "
+            f"held_out: {held_out} of {len(known)} pictures in {len(members)} classes holds out "
             "none, need a larger fraction, or more pictures per class"
         )
-    distances = chi_square(table, table)
-    accuracy = [
-        _accuracy(distances, known, _kept(members, n_kept, np.random.default_rng([seed, repeat])))
-        for repeat in range(repeats)
-    ]
-    return CrossValidation(np.array(accuracy))
-
-
-def _kept(members: list[Ints], n_kept: list[int], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which pictures stay as neighbours."""
-    kept = np.zeros(sum(map(len, members)), bool)
-    for some, n in zip(members, n_kept, strict=True):
-        kept[rng.permutation(some)[:n]] = True
-    return kept
-
-
-def _accuracy(distances: Floats, labels: Ints, kept: NDArray[np.bool_]) -> float:
-    found = labels[kept][distances[np.ix_(~kept, kept)].argmin(axis=1)]
-    return float(np.mean(found == labels[~kept]))
-
-
-def _check_histograms(**tables: Floats) -> None:
-    problems = []
-    for name, table in tables.items():
-        if table.ndim != 2:
-            problems.append(f"{name}: found shape {table.shape}, need (picture, bin)")
-        elif not (np.isfinite(table).all() and (table >= 0).all()):
-            problems.append(f"{name}: found negative or infinite values or NaN, need histograms")
-    _raise(problems)
+    distances = chi_square(histograms, histograms)
+    accuracy = np.empty(repeats)
+    for repeat in range(repeats):
+        rng = np.random.default_rng([seed, repeat])
+        kept = np.zeros(len(known), bool)
+        for some, n in zip(members, n_kept, strict=True):
+            kept[rng.permutation(some)[:n]] = True
+        found = known[kept][distances[np.ix_(~kept, kept)].argmin(axis=1)]
+        accuracy[repeat] = np.mean(found == known[~kept])
+    return accuracy
 
 
 def _check_labels(labels: ArrayLike) -> Ints:
@@ -186,8 +126,3 @@ def _check_labels(labels: ArrayLike) -> Ints:
     if found.size and found.min() < 0:
         raise DscError(f"labels: found {found.min()}, need numbers from 0")
     return found.astype(np.int64)
-
-
-def _raise(problems: list[str]) -> None:
-    if problems:
-        raise DscError("; ".join(problems))

@@ -59,21 +59,11 @@ def is_suite(path: str | os.PathLike[str]) -> bool:
 def read_suite(
     path: str | os.PathLike[str], problem: str = "000", classes: Sequence[str] = ()
 ) -> Suite:
-    """Read the split files of a suite and find their pictures.
+    """Read the split files of a problem and find their pictures; all that is wrong is one error.
 
-    Parameters
-    ----------
-    path
-        The suite's folder.
-    problem
-        Which of its problems.
-    classes
-        Names of the classes to keep, all if empty. Pictures of the others may be missing.
-
-    Returns
-    -------
-    The suite. A picture is found by its name without suffix: split files may say `.ras` where
-    the file is a `.bmp`. All that is wrong is listed in one error.
+    A picture is found by its name without suffix: split files may say `.ras` where the file is a
+    `.bmp`. Of `classes` only those named are kept, all if none are; pictures of the others may be
+    missing.
     """
     root = Path(path).expanduser().absolute()
     known = _problem_names(root)
@@ -85,38 +75,45 @@ def read_suite(
     if problem not in known:
         raise unknown_choice(f"{root}: problem", problem, known)
     wanted = (classes,) if isinstance(classes, str) else tuple(classes)
-    problems: list[str] = []
-    suite = _read(root, problem, wanted, problems)
+    problems = _Problems()
+    names = _read_classes(root, f"{problem}/{_CLASSES}", problems)
+    if names:
+        unknown = [name for name in wanted if name not in names.values()]
+        problems += [str(unknown_choice("classes", name, names.values())) for name in unknown]
+    kept = {number: name for number, name in names.items() if not wanted or name in wanted}
+    files = _find_images(root / _IMAGES, problems)
+    angles = _read_angles(root, problems)
+    splits = []
+    for name in (f"{problem}/{_TRAIN}", f"{problem}/{_TEST}"):
+        rows = _read_split(root, name, names, kept, problems)
+        _check_found(name, [file for file, _ in rows], files, angles, problems)
+        splits.append(rows)
+    both = sorted(_stems(root / problem / _TRAIN) & _stems(root / problem / _TEST))
+    found = f"{problem}: found pictures in both {_TRAIN} and {_TEST}:"
+    problems.listed(found, both, ": take them out of one")
     raise_listed(str(root), problems)
-    return suite
+
+    files, angles = files or {}, angles or {}
+    used = {stem for one in known for part in (_TRAIN, _TEST) for stem in _stems(root / one / part)}
+    train, test = (
+        tuple(
+            Sample(files[PurePath(file).stem], names[number], angles.get(PurePath(file).stem))
+            for file, number in rows
+        )
+        for rows in splits
+    )
+    extra = tuple(sorted(path.name for stem, path in files.items() if stem not in used))
+    return Suite(root.name, problem, tuple(kept.values()), train, test, extra)
 
 
-def _read(root: Path, problem: str, wanted: tuple[str, ...], problems: list[str]) -> Suite:
-    folder = root / problem
-    names = _read_classes(folder / _CLASSES, problems)
-    known = tuple(names[number] for number in sorted(names))
-    if known:
-        problems += [str(unknown_choice("classes", c, known)) for c in wanted if c not in known]
-    kept = tuple(name for name in known if not wanted or name in wanted)
+class _Problems(list[str]):
+    """What is wrong with a suite."""
 
-    files = _image_files(root / _IMAGES, problems)
-    angles = _read_angles(root / _DEFS, problems)
-    splits: list[tuple[Sample, ...]] = []
-    for split in (_TRAIN, _TEST):
-        rows = _read_split(folder / split, names, problems)
-        rows = [row for row in rows if names.get(row[1]) in (*kept, None)]
-        if split == _TRAIN and (folder / split).is_file():
-            _check_trained(
-                folder / split, kept, {names.get(number) for _, number in rows}, problems
-            )
-        splits.append(_samples(folder / split, rows, names, files, angles, problems))
-    _check_overlap(folder, problems)
-    used = {stem for other in _problem_names(root) for stem in _stems_of(root / other)}
-    extra = sorted(path.name for stem, path in (files or {}).items() if stem not in used)
-    return Suite(root.name, problem, kept, splits[0], splits[1], tuple(extra))
-
-
-# --- the parts of a suite --------------------------------------------------------------------
+    def listed(self, found: str, items: Sequence[object], hint: str = "") -> None:
+        """Note what was found, with the first ones of it, if there are any."""
+        if items:
+            more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+            self.append(f"{found} {', '.join(map(str, items[:_SHOWN]))}{more}{hint}")
 
 
 def _problem_names(root: Path) -> list[str]:
@@ -131,7 +128,7 @@ def _problem_names(root: Path) -> list[str]:
     )
 
 
-def _image_files(folder: Path, problems: list[str]) -> dict[str, Path] | None:
+def _find_images(folder: Path, problems: _Problems) -> dict[str, Path] | None:
     """The picture of each stem, None if there is no such folder."""
     if not folder.is_dir():
         problems.append(f"{folder.name}: no such folder, need the one with the pictures")
@@ -144,116 +141,81 @@ def _image_files(folder: Path, problems: list[str]) -> dict[str, Path] | None:
         first = files.setdefault(path.stem, path)
         if first is not path:
             double.append(f"{first.name} and {path.name}")
-    if double:
-        problems.append(
-            f"{folder.name}: found files that differ only in their suffix: {_listed(double)}: "
-            "keep one of each"
-        )
+    found = f"{folder.name}: found files that differ only in their suffix:"
+    problems.listed(found, double, ": keep one of each")
     return files
 
 
-def _read_classes(path: Path, problems: list[str]) -> dict[int, str]:
-    """The name of each number."""
-    rows = _read_table(path, "name number cost", lambda row: (row[0], _whole(row[1])), problems)
+def _read_classes(root: Path, name: str, problems: _Problems) -> dict[int, str]:
+    """The name of each number, in the order of the numbers."""
+    rows = _read_table(root, name, "name number cost", _named_number, problems)
     if not rows and not problems:
-        problems.append(f"{_short(path)}: found no class, need at least one")
-    for what, values in (("name", [row[0] for row in rows]), ("number", [row[1] for row in rows])):
-        if double := _repeated(values):
-            problems.append(
-                f"{_short(path)}: found a {what} of more than one class: {_listed(double)}"
-            )
-    return {number: name for name, number in rows}
+        problems.append(f"{name}: found no class, need at least one")
+    for place, what in enumerate(("name", "number")):
+        double = _repeated(row[place] for row in rows)
+        problems.listed(f"{name}: found a {what} of more than one class:", double)
+    return {number: label for label, number in sorted(rows, key=lambda row: row[1])}
 
 
-def _read_angles(path: Path, problems: list[str]) -> dict[str, float] | None:
+def _read_angles(root: Path, problems: _Problems) -> dict[str, float] | None:
     """The angle of each stem in degrees, None if there is no such file."""
-    if not path.exists():
+    if not (root / _DEFS).exists():
         return None
-    rows = _read_table(
-        path, "file lamp resolution angle", lambda row: (_stem(row[0]), _degrees(row[3])), problems
-    )
-    if double := _repeated(stem for stem, _ in rows):
-        problems.append(f"{path.name}: found a picture on more than one line: {_listed(double)}")
+    rows = _read_table(root, _DEFS, "file lamp resolution angle", _turned_stem, problems)
+    double = _repeated(stem for stem, _ in rows)
+    problems.listed(f"{_DEFS}: found a picture on more than one line:", double)
     return dict(rows)
 
 
-def _read_split(path: Path, names: dict[int, str], problems: list[str]) -> list[tuple[str, int]]:
-    """(file, number of its class) of each line."""
-    rows = _read_table(path, "file number", lambda row: (row[0], _whole(row[1])), problems)
-    if double := _repeated(_stem(file) for file, _ in rows):
-        problems.append(f"{_short(path)}: found a picture on more than one line: {_listed(double)}")
-    unknown = sorted({number for _, number in rows} - set(names))
-    if names and unknown:
-        problems.append(
-            f"{_short(path)}: found numbers of classes that are not in {_CLASSES}: "
-            f"{_listed(unknown)}"
-        )
+def _read_split(
+    root: Path, name: str, names: dict[int, str], kept: dict[int, str], problems: _Problems
+) -> list[tuple[str, int]]:
+    """(file, number of its class) of each line, without classes that are not kept."""
+    rows = _read_table(root, name, "file number", _named_number, problems)
+    double = _repeated(PurePath(file).stem for file, _ in rows)
+    problems.listed(f"{name}: found a picture on more than one line:", double)
+    if names:
+        unknown = sorted({number for _, number in rows} - set(names))
+        problems.listed(f"{name}: found numbers of classes that are not in {_CLASSES}:", unknown)
+    rows = [row for row in rows if row[1] in kept or row[1] not in names]
+    if name.endswith(_TRAIN) and (root / name).is_file():
+        trained = {number for _, number in rows}
+        untrained = [label for number, label in kept.items() if number not in trained]
+        hint = ": add some, or choose other classes"
+        problems.listed(f"{name}: found no training picture of", untrained, hint)
     return rows
 
 
-def _samples(
-    path: Path,
-    rows: list[tuple[str, int]],
-    names: dict[int, str],
+def _check_found(
+    name: str,
+    named: list[str],
     files: dict[str, Path] | None,
     angles: dict[str, float] | None,
-    problems: list[str],
-) -> tuple[Sample, ...]:
-    """The pictures of a split, if there is nothing wrong with them."""
-    missing = [file for file, _ in rows if files is not None and _stem(file) not in files]
-    if missing:
-        problems.append(
-            f"{_short(path)}: found no file in {_IMAGES} for {_listed(missing)}: "
-            "copy the suite again, or take these lines out"
-        )
-    unturned = [file for file, _ in rows if angles is not None and _stem(file) not in angles]
-    if unturned:
-        problems.append(f"{_DEFS}: found no line for {_listed(unturned)} of {_short(path)}")
-    if problems or files is None:
-        return ()
-    return tuple(
-        Sample(files[_stem(file)], names[number], None if angles is None else angles[_stem(file)])
-        for file, number in rows
-    )
-
-
-def _check_trained(
-    path: Path, kept: tuple[str, ...], trained: set[str | None], problems: list[str]
+    problems: _Problems,
 ) -> None:
-    untrained = [name for name in kept if name not in trained]
-    if untrained:
-        problems.append(
-            f"{_short(path)}: found no training picture of {_listed(untrained)}: "
-            "add some, or choose other classes"
-        )
-
-
-def _check_overlap(folder: Path, problems: list[str]) -> None:
-    both = sorted(set(_stems(folder / _TRAIN)) & set(_stems(folder / _TEST)))
-    if both:
-        problems.append(
-            f"{folder.name}: found pictures in both {_TRAIN} and {_TEST}: {_listed(both)}: "
-            "take them out of one"
-        )
-
-
-# --- lines -----------------------------------------------------------------------------------
+    """Note the pictures of a split without a file or, where angles are known, without one."""
+    if files is not None:
+        missing = [file for file in named if PurePath(file).stem not in files]
+        hint = ": copy the suite again, or take these lines out"
+        problems.listed(f"{name}: found no file in {_IMAGES} for", missing, hint)
+    if angles is not None:
+        unturned = [file for file in named if PurePath(file).stem not in angles]
+        problems.listed(f"{_DEFS}: found no line for", unturned, f" of {name}")
 
 
 def _read_table(
-    path: Path, layout: str, convert: Callable[[list[str]], T], problems: list[str]
+    root: Path, name: str, layout: str, convert: Callable[[list[str]], T], problems: _Problems
 ) -> list[T]:
     """The converted lines of a file that begins with their count."""
-    if not path.is_file():
-        problems.append(f"{_short(path)}: no such file, need a count and lines {layout!r}")
-        return []
+    path, wanted = root / name, f"need a count and lines {layout!r}"
     try:
         lines = _lines(path)
     except (OSError, UnicodeDecodeError) as error:
-        problems.append(f"{_short(path)}: cannot be read: {error}")
+        found = f"cannot be read: {error}" if path.is_file() else f"no such file, {wanted}"
+        problems.append(f"{name}: {found}")
         return []
     if not lines:
-        problems.append(f"{_short(path)}: is empty, need a count and lines {layout!r}")
+        problems.append(f"{name}: is empty, {wanted}")
         return []
     rows: list[T] = []
     bad: list[str] = []
@@ -265,25 +227,13 @@ def _read_table(
             rows.append(convert(words))
         except ValueError:
             bad.append(f"{text!r} (line {number})")
-    if bad:
-        problems.append(f"{_short(path)}: cannot read {_listed(bad)}, need {layout!r}")
-    if lines[0][1] != str(len(lines) - 1):
-        _check_count(path, lines[0][1], len(lines) - 1, problems)
+    problems.listed(f"{name}: cannot read", bad, f", need {layout!r}")
+    first, n_lines = lines[0][1], len(lines) - 1
+    if not (first.isascii() and first.isdigit()):
+        problems.append(f"{name}: the first line is {first!r}, need the number of lines after it")
+    elif int(first) != n_lines:
+        problems.append(f"{name}: the first line says {first}, found {n_lines} lines after it")
     return rows
-
-
-def _check_count(path: Path, first: str, n_lines: int, problems: list[str]) -> None:
-    try:
-        count = _whole(first)
-    except ValueError:
-        problems.append(
-            f"{_short(path)}: the first line is {first!r}, need the number of lines after it"
-        )
-        return
-    if count != n_lines:
-        problems.append(
-            f"{_short(path)}: the first line says {count}, found {n_lines} lines after it"
-        )
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:
@@ -292,44 +242,25 @@ def _lines(path: Path) -> list[tuple[int, str]]:
     return [(n, text.strip()) for n, text in enumerate(lines, 1) if text.strip()]
 
 
-def _stems(path: Path) -> list[str]:
+def _stems(path: Path) -> set[str]:
     """The pictures that a split file names, none if it cannot be read."""
     try:
-        return [_stem(text.split()[0]) for _, text in _lines(path)[1:]]
+        return {PurePath(text.split()[0]).stem for _, text in _lines(path)[1:]}
     except (OSError, UnicodeDecodeError):
-        return []
+        return set()
 
 
-def _stems_of(folder: Path) -> list[str]:
-    return _stems(folder / _TRAIN) + _stems(folder / _TEST)
+def _named_number(row: list[str]) -> tuple[str, int]:
+    if not (row[1].isascii() and row[1].isdigit()):
+        raise ValueError(row)
+    return row[0], int(row[1])
 
 
-def _stem(file: str) -> str:
-    return PurePath(file).stem
+def _turned_stem(row: list[str]) -> tuple[str, float]:
+    if not math.isfinite(float(row[3])):
+        raise ValueError(row)
+    return PurePath(row[0]).stem, float(row[3])
 
 
-def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(text)
-    return int(text)
-
-
-def _degrees(text: str) -> float:
-    angle = float(text)
-    if not math.isfinite(angle):
-        raise ValueError(text)
-    return angle
-
-
-def _repeated(values: Iterable[T]) -> list[T]:
+def _repeated(values: Iterable[object]) -> list[object]:
     return [value for value, count in Counter(values).items() if count > 1]
-
-
-def _listed(items: Sequence[object]) -> str:
-    more = len(items) - _SHOWN
-    return ", ".join(map(str, items[:_SHOWN])) + (f" and {more} more" if more > 0 else "")
-
-
-def _short(path: Path) -> str:
-    """The name of a file of a suite, with its problem."""
-    return path.name if path.name == _DEFS else f"{path.parent.name}/{path.name}"

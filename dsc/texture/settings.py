@@ -37,7 +37,16 @@ class SweepGrid:
                 continue
             values = tuple(v.item() if isinstance(v, np.generic) else v for v in found)
             object.__setattr__(self, name, values)
-            problems += _value_problems(name, values)
+            if not values:
+                problems.append(f"{name}: found no value, need at least one")
+            for place, value in enumerate(values):
+                if value in values[:place]:
+                    problems.append(f"{name}: found {value!r} twice, need every value once")
+                    continue
+                try:
+                    TextureConfig(**{name: value})
+                except DscError as error:
+                    problems.append(str(error))
         if problems:
             raise DscError("\n".join(problems))
 
@@ -60,19 +69,6 @@ class SweepGrid:
             for sparsity in self.sparsity
             for n_atoms in self.n_atoms
         )
-
-
-def _value_problems(name: str, values: tuple[Any, ...]) -> list[str]:
-    problems = [] if values else [f"{name}: found no value, need at least one"]
-    for place, value in enumerate(values):
-        if value in values[:place]:
-            problems.append(f"{name}: found {value!r} twice, need every value once")
-            continue
-        try:
-            TextureConfig(**{name: value})
-        except DscError as error:
-            problems.append(str(error))
-    return problems
 
 
 CAUTION = (  # of three methods on upright pictures, the one that turns nothing may well win
@@ -128,18 +124,13 @@ def best_of(results: Iterable[SettingResult]) -> SettingResult:
 
     Then with the smaller diameter, the smaller sparsity, the earlier method of `METHODS`.
     """
-    return min(results, key=_rank)
 
+    def rank(result: SettingResult) -> tuple[float, int, int, int, int]:
+        config, loss = result.config, -round(result.mean, EXACT)
+        method = METHODS.index(config.method)
+        return loss, config.n_atoms, config.diameter, config.sparsity, method
 
-def _rank(result: SettingResult) -> tuple[float, int, int, int, int]:
-    config = result.config
-    return (
-        -round(result.mean, EXACT),
-        config.n_atoms,
-        config.diameter,
-        config.sparsity,
-        METHODS.index(config.method),
-    )
+    return min(results, key=rank)
 
 
 @dataclass(frozen=True)
@@ -157,11 +148,6 @@ class Sweep:
     base: TextureConfig
     grid: SweepGrid = SweepGrid()
     validation: Validation = Validation()
-
-    @property
-    def settings(self) -> tuple[TextureConfig, ...]:
-        """All settings; see `SweepGrid.settings`."""
-        return self.grid.settings(self.base)
 
 
 @dataclass(frozen=True)
@@ -197,7 +183,6 @@ class SweepResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values."""
-        winners = self.winners
         return {
             "kind": KIND,
             "version": __version__,
@@ -206,7 +191,7 @@ class SweepResult:
             "grid": {name: list(getattr(self.sweep.grid, name)) for name in SWEPT},
             "label_names": list(self.label_names),
             "winner": self.winner.to_dict(),
-            "winners": {method: one.to_dict() for method, one in winners.items()},
+            "winners": {method: one.to_dict() for method, one in self.winners.items()},
             "seconds": self.seconds,
             "settings": [one.to_dict() for one in self.results],
         }

@@ -55,40 +55,25 @@ class Setting:
 
 
 def run_sweep(
-    data: Dataset,
-    sweep: Sweep,
-    engine: Engine,
-    target: RunTarget,
-    progress: Progress = silent,
+    data: Dataset, sweep: Sweep, engine: Engine, target: RunTarget, progress: Progress = silent
 ) -> SweepResult:
     """Find out which setting tells the classes of the training pictures apart best.
 
-    Parameters
-    ----------
-    data
-        Training pictures with their classes.
-    sweep
-        The settings, and how they are judged.
-    engine
-        What tasks run on. The result has the same bits on all.
-    target
-        Where the log and the results go. Of a run that is resumed, finished settings are not
-        computed again; the grid may be another one, all else must be the same. With a cluster on
-        other machines the folder must be on a file system that they share.
-    progress
-        Called with a `Setting` after every setting, and inside of them as in `fit_texture`.
+    The result has the same bits on all engines. Of a run that is resumed, finished settings are not
+    computed again; the grid may be another one, all else must be the same. With a cluster on other
+    machines the folder must be on a file system that they share. `progress` is called with a
+    `Setting` after every setting, and inside of them as in `fit_texture`.
     """
-    settings = sweep.settings
+    settings = sweep.grid.settings(sweep.base)
     label_names = check_sweep(data, sweep)
     identity = sweep_identity(data, sweep)
-    earlier = _finished(Run(Path(target.path))) if target.resume else {}
-    todo = [config for config in settings if config not in earlier]
+    done = _finished(Run(Path(target.path))) if target.resume else {}
+    todo = [config for config in settings if config not in done]
     groups = make_groups(todo, group_size(engine.resources.n_threads, len(label_names)))
     _check_memory(data, groups, engine)
     if todo:
         check_textured(data.images, engine)
     run = Run.begin(target, identity, [RESULT])
-    done = _finished(run)
     n_done = len(settings) - len(todo)
     try:
         work = _Work(data, label_names, sweep, engine, progress)
@@ -121,7 +106,7 @@ def check_sweep(data: Dataset, sweep: Sweep) -> tuple[str, ...]:
     except DscError as error:
         problems.append(str(error))
     sizes: dict[int, str] = {}  # of each picture, the largest patch that does not fit
-    kinds = {patches_key(config): config for config in sweep.settings}
+    kinds = {patches_key(config): config for config in sweep.grid.settings(sweep.base)}
     for config in sorted(kinds.values(), key=lambda c: (-c.diameter, c.method != "augmented")):
         for index, image in enumerate(data.images):
             try:
@@ -246,10 +231,12 @@ class _Work:
         names = [image.name for image in images]
         table = histograms(joined_counts(features, names, len(self.label_names)), config.histogram)
         labels = label_indices(self.data, self.label_names)
-        judged = cross_validate(table, labels, validation.held_out, validation.repeats, config.seed)
+        accuracy = cross_validate(
+            table, labels, validation.held_out, validation.repeats, config.seed
+        )
         return SettingResult(
             config=config,
-            accuracy=tuple(judged.accuracy.tolist()),
+            accuracy=tuple(accuracy.tolist()),
             atoms_sha256=labeller.sha256,
             n_patches=sum(feature.n_patches for feature in features),
             pruned=pruned_share(features, labeller),

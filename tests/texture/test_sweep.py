@@ -155,8 +155,8 @@ def test_run_sweep__a_setting_is_what_fit_and_cross_validation_give(data, sweep)
             model = fit_texture(data, config, engine)
         expected = cross_validate(model.histograms, model.image_label, 0.6, 5, config.seed)
         assert one.atoms_sha256 == model.sha256
-        assert one.accuracy == tuple(expected.accuracy)
-        assert (one.mean, one.std) == (expected.mean, expected.std)
+        assert one.accuracy == tuple(expected)
+        assert (one.mean, one.std) == (expected.mean(), expected.std())
         assert one.n_patches == 12 * 14**2
 
 
