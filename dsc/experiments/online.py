@@ -16,32 +16,12 @@ def has_spams() -> bool:
     return find_spec("spams") is not None
 
 
-def online_error(
-    pixels: NDArray[np.float32], n_atoms: int, sparsity: int, n_batches: int = N_BATCHES
-) -> float:
-    """Learn online and code by SPAMS's own OMP: mean squared error per pixel.
-
-    Parameters
-    ----------
-    pixels
-        (patch, pixel).
-    n_atoms, sparsity
-        Atoms in the dictionary, and in the code of a patch.
-    n_batches
-        Batches of 400 patches to learn from.
-    """
+def online_error(pixels: NDArray[np.float32], n_atoms: int, sparsity: int, n_batches: int) -> float:
+    """Learn online and code (patch, pixel) by SPAMS's own OMP: mean squared error per pixel."""
     import spams
 
     signals = np.asfortranarray(pixels.T)
-    atoms = spams.trainDL(
-        signals,
-        K=n_atoms,
-        mode=OMP_MODE,
-        lambda1=sparsity,
-        batchsize=BATCH,
-        iter=n_batches,
-        numThreads=1,
-        verbose=False,
-    )
+    learning = {"mode": OMP_MODE, "lambda1": sparsity, "batchsize": BATCH, "iter": n_batches}
+    atoms = spams.trainDL(signals, K=n_atoms, **learning, numThreads=1, verbose=False)
     codes = spams.omp(signals, np.asfortranarray(atoms), L=sparsity, eps=0.0, numThreads=1)
     return float(np.mean((signals - atoms @ codes).astype(np.float64) ** 2))

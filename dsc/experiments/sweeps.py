@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dsc import Dictionary, LearnConfig, learn_many
+from dsc import Dictionary, LearnConfig
 from dsc.experiments.data import coding_patches
+from dsc.experiments.learning import learn_all
 from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
 
 DIAMETER, N_ATOMS, SPARSITY = 11, 20, 5
@@ -82,8 +83,7 @@ def _learn_all(
     }
     at_most = QUICK_PATCHES if options.quick else None
     with coding_patches("cameraman", options.data, DIAMETER, at_most) as (label, patches):
-        models = learn_many([(patches, config) for config in configs.values()])
-    return label, dict(zip(configs, models, strict=True))
+        return label, learn_all(patches, configs)
 
 
 def flat_from(at: Sequence[int], errors: Sequence[float]) -> int:

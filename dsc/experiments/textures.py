@@ -12,7 +12,7 @@ from PIL import Image
 from dsc.errors import DscError, count_problem
 
 CLASSES = ("dashes", "mesh", "narrow", "wide")
-_NARROW, _WIDE, _MESH = 5.0, 9.0, 8.0  # wavelengths in pixels
+_WAVELENGTHS = {"mesh": 8.0, "narrow": 5.0, "wide": 9.0}  # in pixels
 _LENGTH, _WIDTH, _SPACING = 4.0, 1.2, 6.0  # of the dashes, in pixels
 _NOISE = 0.3  # standard deviation, that of the texture being 1
 
@@ -47,9 +47,14 @@ def write_suite(
     seed
         Of everything random.
     """
-    _check(
-        folder, angles, n_train=(n_train, 1), n_test=(n_test, 1), size=(size, 16), seed=(seed, 0)
-    )
+    counts = {"n_train": (n_train, 1), "n_test": (n_test, 1), "size": (size, 16), "seed": (seed, 0)}
+    problems = [count_problem(name, found, least) for name, (found, least) in counts.items()]
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        problems.append(f"folder: found {folder}, need a new or empty one")
+    if not len(angles) or not np.isfinite(angles).all():
+        problems.append(f"angles: found {angles}, need at least one, in degrees")
+    if any(problems):
+        raise DscError("; ".join(filter(None, problems)))
     turned = [("000/train.txt", 0.0)] * n_train
     turned += [("000/test.txt", float(angle)) for angle in angles for _ in range(n_test)]
     classes = [f"{name} {label} 1" for label, name in enumerate(CLASSES)]
@@ -60,7 +65,7 @@ def write_suite(
         for number, (part, angle) in enumerate(turned):
             stem = f"{label * len(turned) + number:06d}"
             rng = np.random.default_rng([seed, label, number])
-            pixels = draw_image(name, size, angle, rng)
+            pixels = _add_noise(draw_texture(name, size, angle, rng), rng)
             Image.fromarray(pixels).save(folder / "images" / f"{stem}.png")
             lines[part].append(f"{stem}.ras {label}")
             lines["defs.txt"].append(f"{stem}.ras drawn 100dpi {angle:02.10g}")
@@ -69,9 +74,8 @@ def write_suite(
     return folder
 
 
-def draw_image(name: str, size: int, angle: float, rng: np.random.Generator) -> NDArray[np.uint8]:
+def _add_noise(texture: Grey, rng: np.random.Generator) -> NDArray[np.uint8]:
     """A texture with noise; the 256 levels are equally frequent: (y, x)."""
-    texture = draw_texture(name, size, angle, rng)
     texture = (texture - texture.mean()) / texture.std()
     noisy = texture + _NOISE * rng.standard_normal(texture.shape)
     rank = np.empty(noisy.size, np.int64)
@@ -84,20 +88,20 @@ def draw_texture(name: str, size: int, angle: float, rng: np.random.Generator) -
 
     It is evaluated at the turned coordinates of the pixels, not interpolated.
     """
-    y, x = np.mgrid[:size, :size] - (size - 1) / 2
-    turn = np.deg2rad(angle)
-    u = x * np.cos(turn) - y * np.sin(turn)  # y points down
-    v = x * np.sin(turn) + y * np.cos(turn)
+    v, u = turned_grid(size, angle)
     if name == "dashes":
         return _dashes(u, v, size, rng)
     phase = 2 * np.pi * rng.random(2)
-    if name == "mesh":
-        return _waves(u, _MESH, phase[0]) + _waves(v, _MESH, phase[1])
-    return _waves(u, _NARROW if name == "narrow" else _WIDE, phase[0])
+    wavelength = _WAVELENGTHS[name]
+    across = np.cos(2 * np.pi * v / wavelength + phase[1]) if name == "mesh" else 0
+    return np.asarray(np.cos(2 * np.pi * u / wavelength + phase[0]) + across)
 
 
-def _waves(along: Grey, wavelength: float, phase: float) -> Grey:
-    return np.asarray(np.cos(2 * np.pi * along / wavelength + phase))
+def turned_grid(size: int, angle: float) -> tuple[Grey, Grey]:
+    """(y, x) of the pixels of a square from its middle, turned by an angle in degrees."""
+    y, x = np.mgrid[:size, :size] - (size - 1) / 2
+    cos, sin = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
+    return y * cos + x * sin, x * cos - y * sin  # y points down
 
 
 def _dashes(u: Grey, v: Grey, size: int, rng: np.random.Generator) -> Grey:
@@ -108,14 +112,3 @@ def _dashes(u: Grey, v: Grey, size: int, rng: np.random.Generator) -> Grey:
     for at_u, at_v in places:
         texture += np.exp(-(((u - at_u) / _WIDTH) ** 2 + ((v - at_v) / _LENGTH) ** 2) / 2)
     return texture
-
-
-def _check(folder: Path, angles: Sequence[float], **counts: tuple[object, int]) -> None:
-    """Refuse all that is wrong at once; `counts` are values and the least of each."""
-    problems = [count_problem(name, found, least) for name, (found, least) in counts.items()]
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        problems.append(f"folder: found {folder}, need a new or empty one")
-    if not len(angles) or not np.isfinite(angles).all():
-        problems.append(f"angles: found {angles}, need at least one, in degrees")
-    if any(problems):
-        raise DscError("; ".join(filter(None, problems)))
