@@ -28,19 +28,25 @@ class Curves:
 
 def coding_findings(
     curves: Curves,
-    shown: dict[str, Dictionary],
+    standard: Dictionary,
     groups: list[list[int]],
     annular: Dictionary | None,
     printed: tuple[float, float] | None,
 ) -> tuple[Finding, ...]:
     """Every claim that these curves can decide."""
-    found = [_everywhere(curves, kind) for kind in curves.kinds if kind != "rotational"]
+    others = [kind for kind in curves.kinds if kind != "rotational"]
+    found = [_everywhere(curves, kind) for kind in others]
     if {1, 2} <= set(curves.sparsities):
-        found += [_one_below_two(curves, kind) for kind in curves.kinds if kind != "rotational"]
+        found += [_one_below_two(curves, kind) for kind in others]
     if printed is not None and annular is not None and "SPAMS online" in curves.kinds:
         found.append(_printed(curves, annular, printed))
-    found.append(_repeats(len(shown["standard"].atoms), groups))
-    return tuple(found)
+    n_alike, n_atoms = sum(map(len, groups)), len(standard.atoms)
+    repeats = Finding.added(
+        "a standard dictionary spends atoms on rotated copies",
+        f"{n_alike} of {n_atoms} standard atoms are rotations of others, {len(groups)} group(s)",
+        n_alike > 0,
+    )
+    return (*found, repeats)
 
 
 def _everywhere(curves: Curves, kind: str) -> Finding:
@@ -81,14 +87,4 @@ def _printed(curves: Curves, annular: Dictionary, printed: tuple[float, float]) 
         "All are lower than the paper's: for SPAMS it names mode 1, an ℓ1 problem, where OMP is "
         "mode 3; the annular basis we use through its pseudo-inverse; the disk basis gives the "
         "rest.",
-    )
-
-
-def _repeats(n_atoms: int, groups: list[list[int]]) -> Finding:
-    n_alike = sum(map(len, groups))
-    return Finding(
-        "a standard dictionary spends atoms on rotated copies",
-        f"{n_alike} of {n_atoms} standard atoms are rotations of others, {len(groups)} group(s)",
-        n_alike > 0,
-        by="dsc",
     )

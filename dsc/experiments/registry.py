@@ -69,10 +69,5 @@ def run_experiment(name: str, options: Options | None = None) -> Result:
     check_options([name], options)
     begin = time.perf_counter()
     result = experiment.run(options)
-    return replace(
-        result,
-        name=name,
-        title=experiment.title,
-        quick=options.quick,
-        seconds=time.perf_counter() - begin,
-    )
+    seconds = time.perf_counter() - begin
+    return replace(result, name=name, title=experiment.title, quick=options.quick, seconds=seconds)
