@@ -42,13 +42,8 @@ def run(quick: bool = False) -> dict[str, Any]:
             np.save(path, image)
             store = str(Path(folder) / f"{side}.zarr")
             extract_patches([str(path)], store, PatchConfig(diameter=11))
-            done = subprocess.run(
-                [sys.executable, "-c", PROGRAM, store, LIMIT],
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            results[name] = json.loads(done.stdout)
+            command = [sys.executable, "-c", PROGRAM, store, LIMIT]
+            results[name] = json.loads(subprocess.check_output(command))
     few, many = (results[name]["peak"] for name in SIDES)
     return {"limit": LIMIT, "runs": results, "ratio": many / few}
 
