@@ -12,17 +12,14 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dsc.basis import SteerableBasis, disk_basis, make_basis
 from dsc.bench.images import Grey, cut_windows, read_cameraman
-from dsc.bench.rivals import RIVALS, augmented_dictionary
+from dsc.bench.rivals import RIVALS, Floats, augmented_dictionary
 from dsc.bench.timing import best_of
 from dsc.pursuit import decode, encode
 from dsc.update import accumulate, random_atoms, solve
-
-Floats = NDArray[np.float32]
 
 PAPER_SECONDS = 45.0  # "10,000 patches of 11 × 11, ten iterations"
 ROW = "  {method:<36}{seconds:>8.3f} s{ratio:>9.1f}×{error:>13.3f}{nanoseconds:>28.1f}"
@@ -117,13 +114,14 @@ def _compare(
     rows: list[dict[str, Any]] = []
 
     def add(method: str, seconds: float, residual: Floats) -> None:
-        rows.append({
+        row = {
             "method": method,
             "seconds": seconds,
             "ratio": seconds / (rows[0]["seconds"] if rows else seconds),
             "error": float((residual.astype(np.float64) ** 2).sum(axis=1).mean()),
             "nanoseconds": 1e9 * seconds / (len(coords) * len(atoms) * k),
-        })  # fmt: skip
+        }
+        rows.append(row)
 
     ours = best_of(lambda: encode(coords, atoms, basis, k, n_angles), 2 * repeats)
     add("dsc", ours, coords - decode(encode(coords, atoms, basis, k, n_angles), atoms, basis))

@@ -13,16 +13,7 @@ import numpy as np
 from dsc import Dictionary, LearnConfig, StoredPatches, disk_basis
 from dsc.experiments.coding_findings import Curves, coding_findings
 from dsc.experiments.data import coding_patches
-from dsc.experiments.learning import (
-    ALIKE,
-    BATCH,
-    N_BATCHES,
-    coded,
-    has_spams,
-    learn_all,
-    online_error,
-    rotated_groups,
-)  # fmt: skip
+from dsc.experiments.learning import ALIKE, BATCH, coded, learn_all, online_errors, rotated_groups
 from dsc.experiments.result import AtomGrid, Experiment, ImageRows, Lines, Options, Result
 
 DIAMETER = 11
@@ -105,7 +96,7 @@ def _size(options: Options, subject: Subject) -> Size:
     if options.quick:
         return QUICK
     atoms = DENSE_ATOMS if options.dense else FULL_ATOMS
-    return Size(atoms, (1, 2, 3, 4, 5), 10, subject.at_most, N_BATCHES)
+    return Size(atoms, (1, 2, 3, 4, 5), 10, subject.at_most, 1000)
 
 
 def _learn(patches: StoredPatches, size: Size, annular: tuple[int, int] | None) -> Models:
@@ -124,10 +115,9 @@ def _curves(models: Models, patches: StoredPatches, size: Size) -> Curves:
     basis = disk_basis(DIAMETER)
     rest = patches.read_with_rest(basis, 0, patches.n_patches)[1]
     mse = {key: model.mse for key, model in models.items() if key[0] in BASES}
-    if has_spams():
-        pixels = patches.pixels(0, patches.n_patches)
-        for k, m in product(size.sparsities, size.n_atoms):
-            mse["SPAMS online", m, k] = online_error(pixels, m, k, size.n_batches)
+    settings = [(m, k) for k in size.sparsities for m in size.n_atoms]
+    online = online_errors(patches.pixels(0, patches.n_patches), settings, size.n_batches)
+    mse |= {("SPAMS online", *setting): error for setting, error in online.items()}
     bound = float(rest.mean(dtype=np.float64) / basis.n_pixels)
     return Curves(mse, size.n_atoms, size.sparsities, bound)
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 from skimage import data as free
 
 from dsc import DscError, PatchConfig, StoredPatches, extract_patches
 from dsc.bench import MIN_STD, PAPER_FILES, paper_file
-from dsc.experiments.synthetic import synthetic_image
+from dsc.experiments.textures import Grey, synthetic_image
 
 CHOICES = ("auto", "paper", "cc0", "synthetic")
 SPLINE_ORDER = 5
@@ -31,8 +30,6 @@ SOURCES = {  # of the paper's pictures, which we may not ship
 STAND_INS = {"cameraman": "camera", "net": "brick"}  # CC0, inside scikit-image, as are the next
 HEAD = (0.28, 0.44)  # of the cameraman, full of detail: fractions of height and width
 NATURAL = ("camera", "coins", "brick", "grass", "gravel", "moon")
-
-Grey = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from dsc import Dictionary, LearnConfig, disk_basis, learn_many
+from dsc.experiments.result import Floats
 
-BATCH, N_BATCHES = 400, 1000  # of SPAMS, as in the paper
+BATCH = 400  # patches of SPAMS, as in the paper
 OMP_MODE = 3  # the paper says mode 1, which in SPAMS is an ℓ1 problem
 ALIKE = 0.9  # correlation at the best angle from which two atoms count as one
 N_TURNS = 120
 
 Key = TypeVar("Key")
-Floats = NDArray[np.floating]
 
 
 def learn_all(patches: Any, configs: Mapping[Key, LearnConfig]) -> dict[Key, Dictionary]:
@@ -34,23 +33,24 @@ def coded(model: Dictionary, squares: Floats) -> Floats:
     return model.decode(codes)
 
 
-def has_spams() -> bool:
-    """Whether SPAMS is installed (an extra: `pip install dsc[bench]`)."""
-    return find_spec("spams") is not None
-
-
-def online_error(pixels: NDArray[np.float32], n_atoms: int, sparsity: int, n_batches: int) -> float:
+def online_errors(
+    pixels: Floats, settings: Sequence[tuple[int, int]], n_batches: int
+) -> dict[tuple[int, int], float]:
     """Learn (patch, pixel) online, what the paper's "K-SVD" rows really are, and code, by SPAMS.
 
-    Returns the mean squared error per pixel.
+    Returns the mean squared error per pixel by (atoms, sparsity), none where it is not installed.
     """
-    import spams
+    if find_spec("spams") is None:
+        return {}
+    import spams  # an extra: `pip install dsc[bench]`
 
-    signals = np.asfortranarray(pixels.T)
-    learning = {"mode": OMP_MODE, "lambda1": sparsity, "batchsize": BATCH, "iter": n_batches}
-    atoms = spams.trainDL(signals, K=n_atoms, **learning, numThreads=1, verbose=False)
-    codes = spams.omp(signals, np.asfortranarray(atoms), L=sparsity, eps=0.0, numThreads=1)
-    return float(np.mean((signals - atoms @ codes).astype(np.float64) ** 2))
+    signals, found = np.asfortranarray(pixels.T), {}
+    for m, k in settings:
+        learning = {"mode": OMP_MODE, "lambda1": k, "batchsize": BATCH, "iter": n_batches}
+        atoms = spams.trainDL(signals, K=m, **learning, numThreads=1, verbose=False)
+        codes = spams.omp(signals, np.asfortranarray(atoms), L=k, eps=0.0, numThreads=1)
+        found[m, k] = float(np.mean((signals - atoms @ codes).astype(np.float64) ** 2))
+    return found
 
 
 def rotated_groups(images: Floats) -> list[list[int]]:

@@ -8,14 +8,13 @@ from functools import partial
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from dsc import SteerableBasis, disk_basis, rotation_matrix
+from dsc import disk_basis, rotation_matrix
 from dsc.bench import best_of_each
 from dsc.experiments.data import natural_images
-from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
+from dsc.experiments.result import Experiment, Finding, Floats, Lines, Options, Result
 
 THETA = np.deg2rad(100 + 2**0.5)
 LOW = 0.5  # of the cut-off, for steering_low
@@ -24,7 +23,6 @@ METHODS = ("nearest", "bicubic", "steering", "steering_low")
 OURS = ("steering", "steering_low", "steer()")
 MUST, AIM = 2.0, 5.0  # times faster than bicubic
 
-Floats = NDArray[np.float32]
 Run = Callable[[], object]
 
 
@@ -97,9 +95,12 @@ def run(options: Options) -> Result:
     )  # fmt: skip
 
 
-def _time(grey: NDArray[np.float64], diameter: int, size: Size) -> Row:
+def _time(grey: Floats, diameter: int, size: Size) -> Row:
     basis = disk_basis(diameter)
-    patches = _patches(grey, basis, size.n_patches)
+    windows = sliding_window_view(grey.astype(np.float32), basis.mask.shape)
+    rng = np.random.default_rng(0)
+    y, x = (rng.integers(0, n, size.n_patches) for n in windows.shape[:2])
+    patches = np.stack([windows[y, x, dy, dx] for dy, dx in np.argwhere(basis.mask)], axis=1)
     runs: dict[tuple[str, str], Run] = {}
     for method in ("nearest", "bicubic"):
         matrix = sparse.csr_array(rotation_matrix(diameter, THETA, method), dtype=np.float32)
@@ -115,14 +116,6 @@ def _time(grey: NDArray[np.float64], diameter: int, size: Size) -> Row:
     seconds = {method: times[key] for method, key in best.items()}
     layout = {method: key[1] for method, key in best.items()}
     return Row(diameter, seconds, layout, steer_call=times["steering", "rows"])
-
-
-def _patches(grey: NDArray[np.float64], basis: SteerableBasis, n_patches: int) -> Floats:
-    """Random disks of a picture: (patch, pixel)."""
-    windows = sliding_window_view(grey.astype(np.float32), basis.mask.shape)
-    rng = np.random.default_rng(0)
-    y, x = (rng.integers(0, n, n_patches) for n in windows.shape[:2])
-    return np.stack([windows[y, x, dy, dx] for dy, dx in np.argwhere(basis.mask)], axis=1)
 
 
 def _products(method: str, matrix: sparse.csr_array, rows: Floats) -> dict[tuple[str, str], Run]:

@@ -11,10 +11,9 @@ import math
 from collections import defaultdict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsc.experiments import texture_trials as trials
-from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
+from dsc.experiments.result import Experiment, Finding, Floats, Lines, Options, Result
 from dsc.experiments.texture_trials import Integers, Size, Trial, open_textures, run_trials
 from dsc.texture import ATOM_WEIGHT, chi_square
 
@@ -46,7 +45,6 @@ NOTE = (
     f"{REPEATS} draws."
 )
 
-Floats = NDArray[np.float64]
 Wrong = dict[str, Integers]  # by histogram: (column, picture) how often it was wrong
 Errors = dict[str, dict[str, list[float]]]  # by histogram and number of neighbours
 

@@ -1,4 +1,4 @@
-"""A small suite of drawn textures, for tests and for machines without the paper's pictures."""
+"""Drawn pictures, and a small suite of drawn textures, for machines without the paper's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from scipy import ndimage
 
 from dsc.errors import DscError, count_problem
 
@@ -30,22 +31,9 @@ def write_suite(
     """Write a suite of four classes in the layout of Outex, and return its folder.
 
     All pictures have the same grey values in another order, so that only their arrangement tells
-    the classes apart. No two are the same texture: each has its own phases, places and noise.
-
-    Parameters
-    ----------
-    folder
-        Where to, new or empty.
-    n_train
-        Training pictures per class, all at angle 0.
-    n_test
-        Test pictures per class and angle.
-    angles
-        Angles of the test pictures, in degrees.
-    size
-        Pixels along each side.
-    seed
-        Of everything random.
+    the classes apart. No two are the same texture: each has its own phases, places and noise. For
+    training there are `n_train` of each class, all at angle 0; for testing `n_test` of each class
+    and angle, in degrees. The folder is new or empty, the pictures are squares of `size` pixels.
     """
     counts = {"n_train": (n_train, 1), "n_test": (n_test, 1), "size": (size, 16), "seed": (seed, 0)}
     problems = [count_problem(name, found, least) for name, (found, least) in counts.items()]
@@ -112,3 +100,49 @@ def _dashes(u: Grey, v: Grey, size: int, rng: np.random.Generator) -> Grey:
     for at_u, at_v in places:
         texture += np.exp(-(((u - at_u) / _WIDTH) ** 2 + ((v - at_v) / _LENGTH) ** 2) / 2)
     return texture
+
+
+def synthetic_image(name: str) -> Grey:
+    """Edges and flat regions for "cameraman", a warped mesh for "net": (y, x) in [0, 1]."""
+    return _mesh(320) if name == "net" else _regions(256)
+
+
+def _regions(size: int) -> Grey:
+    """Half-planes and disks of random grey, slightly blurred, with a little noise."""
+    rng = np.random.default_rng(7)
+    y, x = np.mgrid[:size, :size] / size
+    grey = np.full((size, size), 0.5)
+    for _ in range(60):
+        cy, cx, radius, turn, level = rng.random(5)
+        across = (x - cx) * np.cos(2 * np.pi * turn) + (y - cy) * np.sin(2 * np.pi * turn)
+        inside = np.hypot(x - cx, y - cy) < 0.05 + 0.2 * radius
+        grey[inside & (across > -0.08)] = level
+    noise = 0.01 * rng.standard_normal(grey.shape)
+    return np.asarray((ndimage.gaussian_filter(grey, 0.7) + noise).clip(0, 1))
+
+
+def _mesh(size: int) -> Grey:
+    """A mesh of bright threads whose direction and width vary slowly."""
+    rng = np.random.default_rng(8)
+    y, x = np.mgrid[:size, :size].astype(float)
+    bend = [12 * _smooth(rng, size) for _ in range(2)]
+    u = (x + y) / np.sqrt(2) + bend[0]
+    v = (x - y) / np.sqrt(2) + bend[1]
+    threads = np.maximum(np.cos(2 * np.pi * u / 16), np.cos(2 * np.pi * v / 16))
+    noise = 0.02 * rng.standard_normal(threads.shape)
+    return np.asarray((0.5 + 0.4 * np.tanh(3 * (threads - 0.5)) + noise).clip(0, 1))
+
+
+def _smooth(rng: np.random.Generator, size: int) -> Grey:
+    field = ndimage.gaussian_filter(rng.standard_normal((size, size)), 30, mode="wrap")
+    return np.asarray(field / np.abs(field).max())
+
+
+def comma_image(diameter: int) -> Grey:
+    """A lopsided template in the middle of a picture three disks wide: a bar, a hook and a dot."""
+    size = 3 * diameter
+    y, x = (np.mgrid[:size, :size] - (size - 1) / 2) / (diameter / 2)  # radius 1 is the rim
+    bar = np.exp(-((x + 0.15) ** 2) / 0.02) * np.exp(-((y / 0.6) ** 6))
+    hook = np.exp(-((np.hypot(x - 0.15, y + 0.25) - 0.32) ** 2) / 0.01) * (x > -0.1) * (y < -0.1)
+    dot = np.exp(-((x - 0.4) ** 2 + (y - 0.4) ** 2) / 0.03)
+    return np.asarray(ndimage.gaussian_filter(bar + 0.9 * hook - 1.2 * dot, diameter / 42))

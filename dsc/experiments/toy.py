@@ -12,7 +12,7 @@ from dsc import Dictionary, LearnConfig, SteerableBasis, disk_basis
 from dsc.experiments.data import HEAD, LabelledImage, paper_or_stand_in
 from dsc.experiments.learning import coded, learn_all
 from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
-from dsc.experiments.synthetic import comma_image
+from dsc.experiments.textures import comma_image
 from dsc.experiments.turning import cut_turned
 
 RECOVERED = 0.99
