@@ -24,9 +24,7 @@ from dsc.update import accumulate, random_atoms, solve
 PAPER_SECONDS = 45.0  # "10,000 patches of 11 × 11, ten iterations"
 ROW = "  {method:<36}{seconds:>8.3f} s{ratio:>9.1f}×{error:>13.3f}{nanoseconds:>28.1f}"
 LEARNING = "learning, {title}: {seconds:.2f} s (the paper: {paper_seconds:.0f} s on its machine)"
-FIRST_CALL = (
-    "first codes in a new process: {compiling:.1f} s compiling, {cached:.1f} s from the cache"
-)
+FIRST = "first codes in a new process: {compiling:.1f} s compiling, {cached:.1f} s from the cache"
 
 
 @dataclass(frozen=True)
@@ -163,10 +161,8 @@ def _time_first_call() -> dict[str, float]:
     command = [sys.executable, "-c", program]
     with tempfile.TemporaryDirectory() as cache:
         env = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        return {
-            name: float(subprocess.check_output(command, env=env))
-            for name in ("compiling", "cached")
-        }
+        compiling, cached = (float(subprocess.check_output(command, env=env)) for _ in range(2))
+    return {"compiling": compiling, "cached": cached}
 
 
 def describe(summary: dict[str, Any]) -> str:
@@ -183,5 +179,5 @@ def describe(summary: dict[str, Any]) -> str:
                 lines.append(ROW.format(**{**row, "error": 1e3 * row["error"]}))
     lines += ["", LEARNING.format(**summary["learning"])]
     if "first_call" in summary:
-        lines.append(FIRST_CALL.format(**summary["first_call"]))
+        lines.append(FIRST.format(**summary["first_call"]))
     return "\n".join(lines)

@@ -71,17 +71,12 @@ def run(options: Options) -> Result:
 
 def _measure_basis(basis: SteerableBasis, kept: TurnedDisks) -> Row:
     removed = kept.without_mean()
-
-    def error(disks: TurnedDisks) -> float:
-        coords = basis.steer(basis.project(disks.before), disks.theta)
-        return disks.error(basis.reconstruct(coords))
-
     rest = basis.project_with_rest(removed.before)[1]
     return {
         "diameter": basis.diameter,
         "method": basis.name,
-        "error_mean_removed": error(removed),
-        "error_mean_kept": error(kept),
+        "error_mean_removed": removed.error(removed.steered(basis)),
+        "error_mean_kept": kept.error(kept.steered(basis)),
         "n_pixels": basis.n_pixels,
         "n_coords": basis.n_coords,
         "rank": basis.rank,
@@ -139,8 +134,7 @@ def ring_images(cutoffs: tuple[int, ...]) -> NDArray[np.float64]:
     for s, cutoff in enumerate(cutoffs):
         ring = (radius > s / n_rings) & (radius <= (s + 1) / n_rings)
         for t in range(cutoff + 1):
-            waves = (np.cos(t * angle), np.sin(t * angle))[: 1 + (t > 0)]
-            for row, wave in enumerate(waves):
+            for row, wave in enumerate([np.cos(t * angle), np.sin(t * angle)][: 1 + (t > 0)]):
                 elements[s, row, t] = np.where(radius > 1, np.nan, ring * wave)
     return elements.reshape(-1, FINE, FINE)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dsc import Dictionary, LearnConfig, StoredPatches, disk_basis
-from dsc.experiments.coding_findings import Curves, coding_findings
+from dsc.experiments.coding_findings import Curves, Groups, Printed, coding_findings
 from dsc.experiments.data import coding_patches
 from dsc.experiments.learning import ALIKE, BATCH, coded, learn_all, online_errors, rotated_groups
 from dsc.experiments.result import AtomGrid, Experiment, ImageRows, Lines, Options, Result
@@ -45,8 +44,7 @@ class Subject:
     name: str
     imaged: tuple[int, int]  # (atoms, sparsity) of the dictionary shown
     at_most: int | None = None  # patches taken at most in the full run
-    # the paper's errors × 10³ there: standard and rotational; None where we know none
-    printed: tuple[float, float] | None = None
+    printed: Printed = None  # errors there
 
 
 CAMERAMAN = Subject("cameraman", (20, 4), printed=(0.98, 0.61))
@@ -87,7 +85,7 @@ def run(options: Options, subject: Subject) -> Result:
             "pictured": {"n_atoms": m_shown, "sparsity": k_shown},
             "annular_mse": annular.mse if annular else None,
         },
-        findings=coding_findings(curves, shown["standard"], groups, annular, printed),
+        findings=coding_findings(curves, groups, m_shown, annular, printed),
         notes=_notes(curves, size),
     )
 
@@ -144,7 +142,7 @@ def _curve_lines(curves: Curves) -> Lines:
     )
 
 
-def _atoms(model: Dictionary, groups: Sequence[Sequence[int]] | None = None) -> AtomGrid:
+def _atoms(model: Dictionary, groups: Groups | None = None) -> AtomGrid:
     """Atoms, most used first; of a standard dictionary with the groups framed."""
     order = np.argsort(-model.count, kind="stable")
     place, n_atoms = np.argsort(order), len(order)
@@ -153,7 +151,7 @@ def _atoms(model: Dictionary, groups: Sequence[Sequence[int]] | None = None) -> 
         alike = f"{sum(map(len, groups))} of {n_atoms}"
         caption = f"standard atoms; frames of one colour: rotations of one another ({alike})"
     caption += f"; M = {n_atoms}, K = {model.config.sparsity}"
-    frames = [place[list(group)].tolist() for group in groups or ()]
+    frames = [place[group].tolist() for group in groups or ()]
     return AtomGrid(caption, model.atoms_pixels[order], frames)
 
 

@@ -10,6 +10,9 @@ from dsc.experiments.result import Finding
 NAMES = {"standard": "K-SVD"}  # the paper's
 PAPER_REACH = 30  # atoms up to which K=1 rotational is below K=2 standard
 
+Groups = list[list[int]]  # of atoms that are rotations of one another
+Printed = tuple[float, float] | None  # the paper's errors × 10³, standard and rotational, if known
+
 
 @dataclass(frozen=True)
 class Curves:
@@ -27,20 +30,16 @@ class Curves:
 
 
 def coding_findings(
-    curves: Curves,
-    standard: Dictionary,
-    groups: list[list[int]],
-    annular: Dictionary | None,
-    printed: tuple[float, float] | None,
+    curves: Curves, groups: Groups, n_atoms: int, annular: Dictionary | None, printed: Printed
 ) -> tuple[Finding, ...]:
-    """Every claim that these curves can decide."""
+    """Every claim that these curves can decide; the groups are of so many standard atoms."""
     others = [kind for kind in curves.kinds if kind != "rotational"]
     found = [_everywhere(curves, kind) for kind in others]
     if {1, 2} <= set(curves.sparsities):
         found += [_one_below_two(curves, kind) for kind in others]
     if printed is not None and annular is not None and "SPAMS online" in curves.kinds:
         found.append(_printed(curves, annular, printed))
-    n_alike, n_atoms = sum(map(len, groups)), len(standard.atoms)
+    n_alike = sum(map(len, groups))
     repeats = Finding.added(
         "a standard dictionary spends atoms on rotated copies",
         f"{n_alike} of {n_atoms} standard atoms are rotations of others, {len(groups)} group(s)",

@@ -72,12 +72,9 @@ def run_demo(folder: Path, say: Callable[[str], None]) -> Demo:
     say(f"cutting patches out of {len(IMAGES)} pictures of scikit-image")
     patches = extract_patches([str(folder / "pictures")], str(folder / "patches.zarr"), PATCHES)
     models, mse = {}, {}
+    size = "{n_atoms} atoms, {sparsity} per patch".format(**LEARNING)
     for kind, basis in KINDS.items():
-        say(
-            "learning a {} dictionary: {n_atoms} atoms, {sparsity} per patch".format(
-                kind, **LEARNING
-            )
-        )
+        say(f"learning a {kind} dictionary: {size}")
         options: dict[str, Any] = {**LEARNING, "basis": basis}
         models[kind] = learn(patches, run=folder / kind, **options)
         mse[kind] = models[kind].encode(patches, out=str(folder / f"{kind}-codes.zarr")).mse

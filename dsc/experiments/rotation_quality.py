@@ -46,13 +46,10 @@ def run(options: Options) -> Result:
 
 def _rotate(disks: TurnedDisks, diameter: int) -> dict[str, Floats]:
     """The disks turned by every method: (patch, pixel)."""
-    turned: dict[str, Floats] = {
-        method: interpolate(disks, diameter, method) for method in ("nearest", "bicubic")
-    }
+    turned: dict[str, Floats] = {m: interpolate(disks, diameter, m) for m in METHODS[:2]}
     for name, basis in (("steering", disk_basis(diameter)), ("annular", annular_basis(diameter))):
-        for method, some in ((name, basis), (f"{name}_low", basis.lowpass(LOW))):
-            coords = some.steer(some.project(disks.before), disks.theta)
-            turned[method] = some.reconstruct(coords)
+        turned[name] = disks.steered(basis)
+        turned[f"{name}_low"] = disks.steered(basis.lowpass(LOW))
     return turned
 
 

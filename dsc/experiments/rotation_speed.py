@@ -61,6 +61,13 @@ def run(options: Options) -> Result:
     with threadpool_limits(limits=1):
         rows = [_time(image.grey, diameter, size) for diameter in size.diameters]
     per_patch = 1e6 / size.n_patches
+    figure = Lines(
+        "time to turn a patch by 100 + √2 degrees, one thread",
+        {m: [row.seconds[m] * per_patch for row in rows] for m in METHODS},
+        size.diameters,
+        x_name="diameter N (pixels)",
+        y_name="µs a patch",
+    )
     return Result(
         data=f"{size.n_patches:,} random patches of {image.label}",
         header=("N", *(f"{m}, µs a patch" for m in METHODS), *(f"bicubic / {m}" for m in OURS)),
@@ -72,15 +79,7 @@ def run(options: Options) -> Result:
             )
             for row in rows
         ),
-        figures={
-            "speed": Lines(
-                "time to turn a patch by 100 + √2 degrees, one thread",
-                {m: [row.seconds[m] * per_patch for row in rows] for m in METHODS},
-                size.diameters,
-                x_name="diameter N (pixels)",
-                y_name="µs a patch",
-            )
-        },
+        figures={"speed": figure},
         numbers={"n_patches": size.n_patches, "rows": [asdict(row) for row in rows]},
         findings=_findings(rows),
         notes=(
@@ -92,7 +91,7 @@ def run(options: Options) -> Result:
             "sparse product too, with two entries a row; on rows it is the call steer(), which "
             "takes an angle for every patch, and whose ratio stands in the last column.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _time(grey: Floats, diameter: int, size: Size) -> Row:

@@ -57,10 +57,7 @@ def run(options: Options) -> Result:
         wrong = {name: np.zeros((len(trials.COLUMNS), len(data)), int) for name in HISTOGRAMS}
         for trial in run_trials(data, size):
             _judge(trial, size.neighbours, wrong, errors)
-    means = {
-        name: {few: float(np.mean(values)) for few, values in some.items()}
-        for name, some in errors.items()
-    }
+    means = {h: {n: float(np.mean(some)) for n, some in errors[h].items()} for h in HISTOGRAMS}
     return _result(label, wrong, means, size)
 
 

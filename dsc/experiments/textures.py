@@ -125,17 +125,12 @@ def _mesh(size: int) -> Grey:
     """A mesh of bright threads whose direction and width vary slowly."""
     rng = np.random.default_rng(8)
     y, x = np.mgrid[:size, :size].astype(float)
-    bend = [12 * _smooth(rng, size) for _ in range(2)]
-    u = (x + y) / np.sqrt(2) + bend[0]
-    v = (x - y) / np.sqrt(2) + bend[1]
+    bend = ndimage.gaussian_filter(rng.standard_normal((2, size, size)), (0, 30, 30), mode="wrap")
+    bend = 12 * (bend / np.abs(bend).max(axis=(1, 2), keepdims=True))
+    u, v = (x + y) / np.sqrt(2) + bend[0], (x - y) / np.sqrt(2) + bend[1]
     threads = np.maximum(np.cos(2 * np.pi * u / 16), np.cos(2 * np.pi * v / 16))
     noise = 0.02 * rng.standard_normal(threads.shape)
     return np.asarray((0.5 + 0.4 * np.tanh(3 * (threads - 0.5)) + noise).clip(0, 1))
-
-
-def _smooth(rng: np.random.Generator, size: int) -> Grey:
-    field = ndimage.gaussian_filter(rng.standard_normal((size, size)), 30, mode="wrap")
-    return np.asarray(field / np.abs(field).max())
 
 
 def comma_image(diameter: int) -> Grey:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsc import pixel_basis, rotation_matrix
+from dsc import SteerableBasis, pixel_basis, rotation_matrix
 from dsc.experiments.data import LabelledImage
 
 RIM = 4  # pixels around a disk, more than an interpolation reaches
@@ -34,6 +34,10 @@ class TurnedDisks:
         """These disks, then the other ones."""
         names = ("before", "after", "theta")
         return TurnedDisks(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
+
+    def steered(self, basis: SteerableBasis) -> NDArray[np.floating]:
+        """The disks turned in a basis."""
+        return basis.reconstruct(basis.steer(basis.project(self.before), self.theta))
 
     def error(self, turned: NDArray[np.floating]) -> float:
         """Energy of the difference to the truth, as a fraction of the truth's energy."""
