@@ -106,12 +106,10 @@ def _figures(rows: list[Row]) -> dict[str, AtomGrid | Lines]:
         basis = make(PAPER_DIAMETER)
         caption = f"the {basis.n_coords} elements of the {name} basis at N = 11"
         figures[name] = AtomGrid(caption, basis.to_image(np.eye(basis.n_coords)), columns=13)
-    figures["rings"] = AtomGrid(
-        f"the paper's figure: S = 3, T = {IMAGED_CUTOFFS} (another rule than the one that gives "
-        "95 elements)",
-        ring_images(IMAGED_CUTOFFS),
-        columns=max(IMAGED_CUTOFFS) + 1,
-    )
+    rule = "another rule than the one that gives 95 elements"
+    caption = f"the paper's figure: S = 3, T = {IMAGED_CUTOFFS} ({rule})"
+    rings = ring_images(IMAGED_CUTOFFS)
+    figures["rings"] = AtomGrid(caption, rings, columns=max(IMAGED_CUTOFFS) + 1)
     figures["errors"] = Lines(
         "rotation error (mean removed, fraction of the energy) against the diameter",
         {

@@ -21,11 +21,11 @@ def run(options: Options) -> Result:
     images = natural_images(options.data)
     y, x = np.multiply(HEAD, images[0].grey.shape).round()[:, None]
     one = cut_both(images[0], y, x, np.deg2rad([DEGREES]), diameter)
-    many = turned_disks(images, diameter, 40 if options.quick else 200, n_turns=10)
+    per_image = 40 if options.quick else 200
+    many = turned_disks(images, diameter, per_image, n_turns=10).without_mean()
     turned = _rotate(one, diameter)
     errors = {method: one.error(disk) for method, disk in turned.items()}
-    centred = many.without_mean()
-    typical = {method: centred.error(d) for method, d in _rotate(centred, diameter).items()}
+    typical = {method: many.error(disk) for method, disk in _rotate(many, diameter).items()}
     error_on_many = f"error on {len(many.theta):,} patches, mean removed"
     return Result(
         data=f"{', '.join(image.label for image in images)}; the patch drawn is of the first",

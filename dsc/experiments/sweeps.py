@@ -16,6 +16,10 @@ DIAMETER, N_ATOMS, SPARSITY = 11, 20, 5
 QUICK_PATCHES = 2000
 KINDS = ("disk, ksvd", "disk, mod", "annular, ksvd", "annular, mod")  # basis and update
 FLAT = 0.05  # an error within this of the last one counts as the same
+NOTE = (
+    f"M = {N_ATOMS}, K = {SPARSITY}, {{}}, random start; errors per disk pixel × 10³. Flat: "
+    f"within {FLAT:.0%} of the last error from there on."
+)
 
 N_ITERATIONS, QUICK_ITERATIONS, N_ANGLES = 30, 6, 60  # of `iterations`
 LISTED = (0, 1, 2, 5, 10, 15, 20, 30)
@@ -42,7 +46,7 @@ def run_iterations(options: Options) -> Result:
         **_table_and_figure("iterations", history, flat, every, listed),
         numbers={"history": history, "flat_from": flat},
         findings=(*flatness, _mod_is_fast(history)),
-        notes=(_note(f"{N_ANGLES} angles"),),
+        notes=(NOTE.format(f"{N_ANGLES} angles"),),
     )
 
 
@@ -59,7 +63,7 @@ def run_angles(options: Options) -> Result:
         **_table_and_figure("angles", errors, flat, angles, angles),
         numbers={"angles": list(angles), "mse": errors, "flat_from": flat},
         findings=(_flat("angles", errors, flat, angles), _turning_pays(errors, angles)),
-        notes=(_note(f"{n_iterations} iterations"),),
+        notes=(NOTE.format(f"{n_iterations} iterations"),),
     )
 
 
@@ -101,13 +105,6 @@ def _table_and_figure(
     caption = f"{TITLES[name].lower()}, M = {N_ATOMS}, K = {SPARSITY}"
     figure = Lines(caption, thousand, at, x_name=name, y_name="error per pixel × 10³")
     return {"rows": rows, "figures": {name: figure}}
-
-
-def _note(fixed: str) -> str:
-    return (
-        f"M = {N_ATOMS}, K = {SPARSITY}, {fixed}, random start; errors per disk pixel × 10³. Flat: "
-        f"within {FLAT:.0%} of the last error from there on."
-    )
 
 
 def _flat(name: str, errors: Errors, flat: dict[str, int], at: Sequence[int]) -> Finding:
