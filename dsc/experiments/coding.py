@@ -29,7 +29,7 @@ class Size:
     sparsities: tuple[int, ...]
     n_iterations: int
     at_most: int | None  # patches
-    n_batches: int  # of SPAMS
+    n_batches: int  # of SPAMS; in the paper 1000
 
 
 FULL_ATOMS, DENSE_ATOMS = (5, 10, 20, 30, 50), tuple(range(5, 51, 5))

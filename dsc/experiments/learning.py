@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from dsc import Dictionary, LearnConfig, disk_basis, learn_many
 from dsc.experiments.result import Floats
 
-BATCH = 400  # patches of SPAMS, as in the paper
+BATCH = 400  # patches in a batch of SPAMS, as in the paper
 OMP_MODE = 3  # the paper says mode 1, which in SPAMS is an ℓ1 problem
 ALIKE = 0.9  # correlation at the best angle from which two atoms count as one
 N_TURNS = 120

@@ -78,7 +78,8 @@ def interpolate(
 ) -> Floats:
     """The disks turned by "nearest" or "bicubic" interpolation of their own pixels.
 
-    Outside the disk are zeros; else the weights of the neighbours inside are scaled to sum to one.
+    With `zeros_outside`, what is outside the disk counts as zero; else the weights of the
+    neighbours inside are scaled to sum to one.
     """
     make = zero_padded_matrix if zeros_outside else rotation_matrix
     turned = np.empty_like(disks.before)
