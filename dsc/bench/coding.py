@@ -12,19 +12,19 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dsc.basis import SteerableBasis, disk_basis, make_basis
 from dsc.bench.images import Grey, cut_windows, read_cameraman
-from dsc.bench.rivals import RIVALS, augmented_dictionary
+from dsc.bench.rivals import RIVALS, Floats, augmented_dictionary
 from dsc.bench.timing import best_of
 from dsc.pursuit import decode, encode
 from dsc.update import accumulate, random_atoms, solve
 
-Floats = NDArray[np.float32]
-
 PAPER_SECONDS = 45.0  # "10,000 patches of 11 × 11, ten iterations"
+ROW = "  {method:<36}{seconds:>8.3f} s{ratio:>9.1f}×{error:>13.3f}{nanoseconds:>28.1f}"
+LEARNING = "learning, {title}: {seconds:.2f} s (the paper: {paper_seconds:.0f} s on its machine)"
+FIRST = "first codes in a new process: {compiling:.1f} s compiling, {cached:.1f} s from the cache"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Setting:
         )
 
 
-SETTINGS: tuple[Setting, ...] = (
+SETTINGS = (
     Setting(diameter=11, n_atoms=20, sparsity=4, n_patches=17_330),
     Setting(diameter=15, n_atoms=100, sparsity=1, n_patches=8_000),
     Setting(11, n_atoms=100, sparsity=3, n_patches=17_330, basis="pixels", n_angles=1),
@@ -80,7 +80,7 @@ def _bench(image: Grey, setting: Setting, quick: bool) -> dict[str, Any]:
     basis = make_basis(setting.basis, setting.diameter)
     coords = _unit_coords(image, basis, setting.n_patches)
     setting = replace(setting, n_patches=len(coords))
-    atoms = _learn(coords, basis, setting.n_atoms, setting.sparsity, setting.n_learning)
+    atoms = _learn(coords, basis, setting)
     rows = _compare(coords, atoms, basis, setting)
     return {"setting": asdict(setting), "title": setting.title, "rows": rows}
 
@@ -91,12 +91,10 @@ def _unit_coords(image: Grey, basis: SteerableBasis, n_patches: int) -> Floats:
     return basis.project(patches / np.linalg.norm(patches, axis=1, keepdims=True))
 
 
-def _learn(
-    coords: Floats, basis: SteerableBasis, n_atoms: int, sparsity: int, n_iterations: int
-) -> Floats:
-    atoms = random_atoms(basis, n_atoms)
-    for _ in range(n_iterations):
-        codes = encode(coords, atoms, basis, sparsity)
+def _learn(coords: Floats, basis: SteerableBasis, setting: Setting) -> Floats:
+    atoms = random_atoms(basis, setting.n_atoms)
+    for _ in range(setting.n_learning):
+        codes = encode(coords, atoms, basis, setting.sparsity)
         atoms = solve(accumulate(coords, codes, atoms, basis), atoms, basis)
     return atoms
 
@@ -113,22 +111,22 @@ def _compare(
     augmented = augmented_dictionary(atoms, basis, n_angles)
     rows: list[dict[str, Any]] = []
 
-    def add(method: str, seconds: float | None, residual: Floats | None = None) -> None:
-        row = dict.fromkeys(("method", "seconds", "ratio", "error", "nanoseconds"), None)
-        rows.append({**row, "method": method, "seconds": seconds})
-        if seconds is not None and residual is not None:
-            rows[-1] |= {
-                "ratio": seconds / rows[0]["seconds"],
-                "error": float((residual.astype(np.float64) ** 2).sum(axis=1).mean()),
-                "nanoseconds": 1e9 * seconds / (len(coords) * len(atoms) * k),
-            }
+    def add(method: str, seconds: float, residual: Floats) -> None:
+        row = {
+            "method": method,
+            "seconds": seconds,
+            "ratio": seconds / (rows[0]["seconds"] if rows else seconds),
+            "error": float((residual.astype(np.float64) ** 2).sum(axis=1).mean()),
+            "nanoseconds": 1e9 * seconds / (len(coords) * len(atoms) * k),
+        }
+        rows.append(row)
 
     ours = best_of(lambda: encode(coords, atoms, basis, k, n_angles), 2 * repeats)
     add("dsc", ours, coords - decode(encode(coords, atoms, basis, k, n_angles), atoms, basis))
     sizes = {"numpy": (len(coords), max(1, repeats // 2)), "spams": (len(coords), repeats)}
     for method, (package, encoder) in RIVALS.items():
         if not find_spec(package):
-            add(method, None)
+            rows.append({**dict.fromkeys(rows[0]), "method": method})
             continue
         n_patches, times = sizes.get(package, (setting.sklearn_patches, 1))
         part = coords[:: max(1, len(coords) // n_patches)]
@@ -140,10 +138,10 @@ def _compare(
 
 def _time_learning(image: Grey, quick: bool) -> dict[str, float | str]:
     """Time the paper's own remark: 10,000 patches of 11 × 11, ten iterations."""
-    basis = disk_basis(11)
-    coords = _unit_coords(image, basis, 10_000)
-    n_iterations = 2 if quick else 10
-    seconds = best_of(lambda: _learn(coords, basis, 20, 4, n_iterations), 1) * 10 / n_iterations
+    setting = replace(SETTINGS[0], n_patches=10_000, n_learning=2 if quick else 10)
+    basis = disk_basis(setting.diameter)
+    coords = _unit_coords(image, basis, setting.n_patches)
+    seconds = best_of(lambda: _learn(coords, basis, setting), 1) * 10 / setting.n_learning
     return {
         "title": f"{len(coords):,} patches of 11 × 11, M = 20, K = 4, ten iterations",
         "seconds": seconds,
@@ -162,10 +160,8 @@ def _time_first_call() -> dict[str, float]:
     )
     command = [sys.executable, "-c", program]
     with tempfile.TemporaryDirectory() as cache:
-        options: dict[str, Any] = {
-            "env": {**os.environ, "NUMBA_CACHE_DIR": cache}, "check": True, "capture_output": True,
-        }  # fmt: skip
-        compiling, cached = (float(subprocess.run(command, **options).stdout) for _ in range(2))
+        env = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        compiling, cached = (float(subprocess.check_output(command, env=env)) for _ in range(2))
     return {"compiling": compiling, "cached": cached}
 
 
@@ -179,21 +175,9 @@ def describe(summary: dict[str, Any]) -> str:
         for row in result["rows"]:
             if row["seconds"] is None:
                 lines.append(f"  {row['method']:<36}{'not installed':>20}")
-                continue
-            lines.append(
-                f"  {row['method']:<36}{row['seconds']:>8.3f} s{row['ratio']:>9.1f}×"
-                f"{1e3 * row['error']:>13.3f}{row['nanoseconds']:>28.1f}"
-            )
-    learning = summary["learning"]
-    lines += [
-        "",
-        f"learning, {learning['title']}: {learning['seconds']:.2f} s "
-        f"(the paper: {learning['paper_seconds']:.0f} s on its machine)",
-    ]
+            else:
+                lines.append(ROW.format(**{**row, "error": 1e3 * row["error"]}))
+    lines += ["", LEARNING.format(**summary["learning"])]
     if "first_call" in summary:
-        first = summary["first_call"]
-        lines.append(
-            f"first codes in a new process: {first['compiling']:.1f} s compiling, "
-            f"{first['cached']:.1f} s from the cache"
-        )
+        lines.append(FIRST.format(**summary["first_call"]))
     return "\n".join(lines)

@@ -37,18 +37,11 @@ def run(quick: bool = False) -> dict[str, Any]:
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, side in SIDES.items():
-            image = np.random.default_rng(0).random((side, side), dtype=np.float32)
-            path = Path(folder) / f"{side}.npy"
-            np.save(path, image)
-            store = str(Path(folder) / f"{side}.zarr")
-            extract_patches([str(path)], store, PatchConfig(diameter=11))
-            done = subprocess.run(
-                [sys.executable, "-c", PROGRAM, store, LIMIT],
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            results[name] = json.loads(done.stdout)
+            image, store = f"{folder}/{side}.npy", f"{folder}/{side}.zarr"
+            np.save(image, np.random.default_rng(0).random((side, side), dtype=np.float32))
+            extract_patches([image], store, PatchConfig(diameter=11))
+            command = [sys.executable, "-c", PROGRAM, store, LIMIT]
+            results[name] = json.loads(subprocess.check_output(command))
     few, many = (results[name]["peak"] for name in SIDES)
     return {"limit": LIMIT, "runs": results, "ratio": many / few}
 
@@ -56,8 +49,6 @@ def run(quick: bool = False) -> dict[str, Any]:
 def describe(summary: dict[str, Any]) -> str:
     """The results for people."""
     lines = [f"peak memory of learning under --memory-limit {summary['limit']}"]
-    lines += [
-        f"  {run['n_patches']:>12,} patches: {run['peak'] / 1e6:,.0f} MB"
-        for run in summary["runs"].values()
-    ]
+    for run in summary["runs"].values():
+        lines.append(f"  {run['n_patches']:>12,} patches: {run['peak'] / 1e6:,.0f} MB")
     return "\n".join([*lines, f"  ratio {summary['ratio']:.3f}"])

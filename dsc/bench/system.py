@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,13 @@ from dsc.update import UPDATES, MeasureStatistics, measure, random_atoms, solve
 
 CODING = LearnConfig(n_atoms=20, sparsity=4, n_iterations=5)
 NET = LearnConfig(n_atoms=10, sparsity=2, n_iterations=10)
+CASE = """\
+learning from {n_patches:,} patches of {picture}, lazily, M = {n_atoms}, K = {sparsity}, \
+{n_iterations} iterations and the final pass
+  one thread {one_thread:.2f} s, two threads {two_threads:.2f} s: {speedup:.2f} × (bare threads \
+with nothing but the pursuit kernel: {speedup_of_pursuit:.2f} ×)
+  its kernels in a bare loop {bare_loop:.2f} s: one thread takes {over_kernels:.3f} ×, \
+{dask_overhead:.3f} × without reading the patches ({reading:.2f} s)"""
 
 
 def run(quick: bool = False) -> dict[str, Any]:
@@ -34,12 +41,12 @@ def run(quick: bool = False) -> dict[str, Any]:
             config = PatchConfig(diameter=11, min_std=MIN_STD, unit=True, per_image=per_image)
             return extract_patches([str(image)], str(Path(folder) / f"{per_image}.zarr"), config)
 
-        sample = cut(30_000 if quick else 100_000)
         if quick:
+            sample = cut(30_000)
             cases = [(sample, CODING, 2), (sample, NET, 2)]
         else:
             net = cut()
-            cases = [(sample, CODING, 6), (net, CODING, 4), (net, NET, 6)]
+            cases = [(cut(100_000), CODING, 6), (net, CODING, 4), (net, NET, 6)]
         return {"picture": name, "learning": [_time_learning(*case) for case in cases]}
 
 
@@ -75,8 +82,7 @@ def _time_learning(source: PatchSource, config: LearnConfig, repeats: int) -> di
     coords = source.read(basis, 0, source.n_patches)
     atoms = random_atoms(basis, config.n_atoms)
     halves = np.array_split(coords, 2)
-    names = ("n_atoms", "sparsity", "n_iterations")
-    options = {name: getattr(config, name) for name in names}
+    options = {name: getattr(config, name) for name in ("n_atoms", "sparsity", "n_iterations")}
 
     def bare() -> None:
         with threadpool_limits(limits=1):
@@ -86,11 +92,8 @@ def _time_learning(source: PatchSource, config: LearnConfig, repeats: int) -> di
         return encode(half, atoms, basis, config.sparsity)
 
     def pursue_at_once() -> None:
-        threads = [Thread(target=pursue, args=(half,)) for half in halves]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(pursue, halves))
 
     times = best_of_each(
         {
@@ -116,17 +119,5 @@ def _time_learning(source: PatchSource, config: LearnConfig, repeats: int) -> di
 
 def describe(summary: dict[str, Any]) -> str:
     """The results for people."""
-    lines = []
-    for case in summary["learning"]:
-        lines += [
-            f"learning from {case['n_patches']:,} patches of {summary['picture']}, lazily, "
-            f"M = {case['n_atoms']}, K = {case['sparsity']}, {case['n_iterations']} iterations and "
-            "the final pass",
-            f"  one thread {case['one_thread']:.2f} s, two threads {case['two_threads']:.2f} s: "
-            f"{case['speedup']:.2f} × (bare threads with nothing but the pursuit kernel: "
-            f"{case['speedup_of_pursuit']:.2f} ×)",
-            f"  its kernels in a bare loop {case['bare_loop']:.2f} s: one thread takes "
-            f"{case['over_kernels']:.3f} ×, {case['dask_overhead']:.3f} × without reading the "
-            f"patches ({case['reading']:.2f} s)",
-        ]
-    return "\n".join(lines)
+    cases = summary["learning"]
+    return "\n".join(CASE.format(picture=summary["picture"], **case) for case in cases)

@@ -8,32 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc import SteerableBasis, annular_basis, disk_basis
-from dsc.experiments.data import label_of, natural_images
-from dsc.experiments.result import (
-    AtomGrid,
-    Experiment,
-    FigureValue,
-    Finding,
-    Lines,
-    Options,
-    Result,
-)
+from dsc.experiments.data import natural_images
+from dsc.experiments.result import AtomGrid, Experiment, Finding, Lines, Options, Result
 from dsc.experiments.turning import TurnedDisks, interpolate, turned_disks
 
-DIAMETERS = (7, 9, 11, 15, 21, 31, 41, 51)
-QUICK_DIAMETERS = (7, 11)
+DIAMETERS, QUICK_DIAMETERS = (7, 9, 11, 15, 21, 31, 41, 51), (7, 11)
 PAPER_DIAMETER, PAPER_COUNTS = 11, (97, 95)  # pixels, elements
 ZEROS = "bicubic, zeros outside"
 BASES = {"annular": annular_basis, "disk": disk_basis}
-INTERPOLATIONS = {
-    "bicubic": ("bicubic", False),
-    ZEROS: ("bicubic", True),
-    "nearest": ("nearest", False),
-}
+INTERPOLATIONS = ("bicubic", ZEROS, "nearest")
 IMAGED_CUTOFFS = (1, 5, 8)  # T of the three rings in the paper's figure
 FINE = 96  # pixels across a finely drawn element
-
-
 COLUMNS = {  # key of a row and format of its values
     "N": ("diameter", "d"),
     "method": ("method", ""),
@@ -53,18 +38,19 @@ def run(options: Options) -> Result:
     """Measure both bases and both interpolations at every diameter."""
     diameters = QUICK_DIAMETERS if options.quick else DIAMETERS
     images = natural_images(options.data)[: 2 if options.quick else None]
+    n_rings = PAPER_DIAMETER // 2
+    radii = PAPER_DIAMETER / 2 / n_rings * (np.arange(n_rings) + 0.5)  # of the middles of rings
+    n_mid_ring = int((2 * np.floor(np.pi * radii) + 1).sum())
     rows: list[Row] = []
     for diameter in diameters:
         disks = turned_disks(images, diameter, 100 if options.quick else 200, n_turns=25)
         rows += [_measure_basis(make(diameter), disks) for make in BASES.values()]
         rows += [_measure_interpolation(method, diameter, disks) for method in INTERPOLATIONS]
     return Result(
-        data=label_of(images),
+        data=", ".join(image.label for image in images),
         header=tuple(COLUMNS),
         rows=tuple(
-            tuple(
-                "" if row[key] is None else format(row[key], form) for key, form in COLUMNS.values()
-            )
+            tuple("" if row[key] is None else format(row[key], f) for key, f in COLUMNS.values())
             for row in rows
         ),
         figures=_figures(rows),
@@ -72,7 +58,7 @@ def run(options: Options) -> Result:
         findings=_findings(rows),
         notes=(
             f"The paper's figure has S = 3 and T = {IMAGED_CUTOFFS}: that is ⌊π × mid-ring "
-            f"radius⌋ on the first rings of N = 11, a rule that gives {_mid_ring_count()} elements "
+            f"radius⌋ on the first rings of N = 11, a rule that gives {n_mid_ring} elements "
             "there; T = ⌊πs⌋ gives the 95 of its text, and is what annular_basis builds.",
             "The truth is a 5th-order spline of the whole picture, turned before the disk is cut "
             "out. Interpolations see the disk alone; at the rim our matrices scale the weights "
@@ -85,17 +71,12 @@ def run(options: Options) -> Result:
 
 def _measure_basis(basis: SteerableBasis, kept: TurnedDisks) -> Row:
     removed = kept.without_mean()
-
-    def error(disks: TurnedDisks) -> float:
-        coords = basis.steer(basis.project(disks.before), disks.theta)
-        return disks.error(basis.reconstruct(coords))
-
     rest = basis.project_with_rest(removed.before)[1]
     return {
         "diameter": basis.diameter,
         "method": basis.name,
-        "error_mean_removed": error(removed),
-        "error_mean_kept": error(kept),
+        "error_mean_removed": removed.error(removed.steered(basis)),
+        "error_mean_kept": kept.error(kept.steered(basis)),
         "n_pixels": basis.n_pixels,
         "n_coords": basis.n_coords,
         "rank": basis.rank,
@@ -108,7 +89,7 @@ def _measure_basis(basis: SteerableBasis, kept: TurnedDisks) -> Row:
 def _measure_interpolation(method: str, diameter: int, kept: TurnedDisks) -> Row:
     removed, n = kept.without_mean(), len(kept.theta)
     both = removed.joined(kept)  # one matrix an angle for both
-    turned = interpolate(both, diameter, *INTERPOLATIONS[method])
+    turned = interpolate(both, diameter, method.split(",")[0], method == ZEROS)
     return {
         **dict.fromkeys(key for key, _ in COLUMNS.values()),
         "diameter": diameter,
@@ -119,26 +100,16 @@ def _measure_interpolation(method: str, diameter: int, kept: TurnedDisks) -> Row
     }
 
 
-def _mid_ring_count() -> int:
-    """Elements at N = 11 with cut-offs ⌊π × mid-ring radius⌋, what the paper's figure follows."""
-    n_rings = PAPER_DIAMETER // 2
-    width = PAPER_DIAMETER / 2 / n_rings
-    return sum(2 * int(np.pi * width * (s + 0.5)) + 1 for s in range(n_rings))
-
-
-def _figures(rows: list[Row]) -> dict[str, FigureValue]:
-    figures: dict[str, FigureValue] = {}
+def _figures(rows: list[Row]) -> dict[str, AtomGrid | Lines]:
+    figures: dict[str, AtomGrid | Lines] = {}
     for name, make in reversed(BASES.items()):
         basis = make(PAPER_DIAMETER)
-        elements = basis.to_image(np.eye(basis.n_coords))
         caption = f"the {basis.n_coords} elements of the {name} basis at N = 11"
-        figures[name] = AtomGrid(caption, elements, columns=13)
-    figures["rings"] = AtomGrid(
-        f"the paper's figure: S = 3, T = {IMAGED_CUTOFFS} (another rule than the one that gives "
-        "95 elements)",
-        ring_images(IMAGED_CUTOFFS),
-        columns=max(IMAGED_CUTOFFS) + 1,
-    )
+        figures[name] = AtomGrid(caption, basis.to_image(np.eye(basis.n_coords)), columns=13)
+    rule = "another rule than the one that gives 95 elements"
+    caption = f"the paper's figure: S = 3, T = {IMAGED_CUTOFFS} ({rule})"
+    rings = ring_images(IMAGED_CUTOFFS)
+    figures["rings"] = AtomGrid(caption, rings, columns=max(IMAGED_CUTOFFS) + 1)
     figures["errors"] = Lines(
         "rotation error (mean removed, fraction of the energy) against the diameter",
         {
@@ -154,16 +125,14 @@ def _figures(rows: list[Row]) -> dict[str, FigureValue]:
 
 def ring_images(cutoffs: tuple[int, ...]) -> NDArray[np.float64]:
     """Circular harmonics on rings (element, y, x): one row a ring, the cosine above the sine."""
-    axis = (np.arange(FINE) - (FINE - 1) / 2) / (FINE / 2)
-    x, y = np.meshgrid(axis, -axis)
-    radius, angle = np.hypot(x, y), np.arctan2(y, x)
+    y, x = (np.mgrid[:FINE, :FINE] - (FINE - 1) / 2) / (FINE / 2)
+    radius, angle = np.hypot(x, y), np.arctan2(-y, x)
     n_rings, n_columns = len(cutoffs), max(cutoffs) + 1
     elements = np.full((n_rings, 2, n_columns, FINE, FINE), np.nan)
     for s, cutoff in enumerate(cutoffs):
         ring = (radius > s / n_rings) & (radius <= (s + 1) / n_rings)
         for t in range(cutoff + 1):
-            waves = (np.cos(t * angle), np.sin(t * angle))[: 1 + (t > 0)]
-            for row, wave in enumerate(waves):
+            for row, wave in enumerate([np.cos(t * angle), np.sin(t * angle)][: 1 + (t > 0)]):
                 elements[s, row, t] = np.where(radius > 1, np.nan, ring * wave)
     return elements.reshape(-1, FINE, FINE)
 
@@ -178,16 +147,12 @@ def _findings(rows: list[Row]) -> tuple[Finding, ...]:
     def against_bicubic(method: str, which: str) -> Finding:
         better = [n for n in diameters if error[n, method] < error[n, "disk"]]
         worst = max(error[n, "disk"] / error[n, method] for n in diameters)
-        why = (
-            f"Bicubic is better at N = {', '.join(map(str, better))} (disk up to {worst:.2f} × its "
-            "error), since it has no cut-off: much of steering's error is the projection loss."
-        )
-        return Finding(
+        return Finding.added(
             f"steering (disk) rotates better than bicubic interpolation {which}",
             f"at N = 11 {error[11, 'disk']:.4f} against {error[11, method]:.4f}",
             not better,
-            why if better else "",
-            by="dsc",
+            f"Bicubic is better at N = {', '.join(map(str, better))} (disk up to {worst:.2f} × its "
+            "error), since it has no cut-off: much of steering's error is the projection loss.",
         )
 
     return (
@@ -198,12 +163,11 @@ def _findings(rows: list[Row]) -> tuple[Finding, ...]:
             "The annular basis taken literally is rank-deficient: its second ring has 8 pixels "
             "and 13 harmonics.",
         ),
-        Finding(
+        Finding.added(
             "the disk basis rotates better than the annular one",
             f"at N = 11 {error[11, 'disk']:.4f} against {error[11, 'annular']:.4f}; better at "
             f"{n_better} of {len(diameters)} diameters",
             n_better == len(diameters),
-            by="dsc",
         ),
         against_bicubic(ZEROS, "with zeros outside the disk"),
         against_bicubic("bicubic", "that makes the best of the rim"),

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from dsc import Dictionary, LearnConfig, StoredPatches, disk_basis, learn_many
-from dsc.experiments.coding_findings import Curves, coding_findings
+from dsc import Dictionary, LearnConfig, StoredPatches, disk_basis
+from dsc.experiments.coding_findings import Curves, Groups, Printed, coding_findings
 from dsc.experiments.data import coding_patches
-from dsc.experiments.online import BATCH, N_BATCHES, has_spams, online_error
-from dsc.experiments.result import AtomGrid, Experiment, Floats, ImageRows, Lines, Options, Result
-from dsc.experiments.twins import ALIKE, rotated_groups
+from dsc.experiments.learning import ALIKE, BATCH, coded, learn_all, online_errors, rotated_groups
+from dsc.experiments.result import AtomGrid, Experiment, ImageRows, Lines, Options, Result
 
 DIAMETER = 11
 BASES = {"standard": "pixels", "rotational": "disk"}
@@ -30,12 +29,12 @@ class Size:
     sparsities: tuple[int, ...]
     n_iterations: int
     at_most: int | None  # patches
-    n_batches: int  # of SPAMS
+    n_batches: int  # of SPAMS; in the paper 1000
 
 
-FULL_ATOMS = (5, 10, 20, 30, 50)
-DENSE_ATOMS = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
+FULL_ATOMS, DENSE_ATOMS = (5, 10, 20, 30, 50), tuple(range(5, 51, 5))
 QUICK = Size((5, 10), (1, 2), 4, 2000, 50)
+Models = dict[tuple[str, int, int], Dictionary]  # by kind, atoms, sparsity
 
 
 @dataclass(frozen=True)
@@ -44,36 +43,28 @@ class Subject:
 
     name: str
     imaged: tuple[int, int]  # (atoms, sparsity) of the dictionary shown
-    # the paper's errors × 10³ there: standard and rotational; None where we know none
-    printed: tuple[float, float] | None
-    at_most: int | None  # patches taken at most in the full run
+    at_most: int | None = None  # patches taken at most in the full run
+    printed: Printed = None  # errors there
 
 
-CAMERAMAN = Subject("cameraman", (20, 4), (0.98, 0.61), None)
-NET = Subject("net", (10, 2), None, 30_000)
+CAMERAMAN = Subject("cameraman", (20, 4), printed=(0.98, 0.61))
+NET = Subject("net", (10, 2), at_most=30_000)
 
 
 def run(options: Options, subject: Subject) -> Result:
     """Learn everything on the curves, and show one pair of dictionaries."""
     size = _size(options, subject)
+    # the largest there is in the quick version
+    m_shown, k_shown = np.minimum(subject.imaged, (size.n_atoms[-1], size.sparsities[-1])).tolist()
     with coding_patches(subject.name, options.data, DIAMETER, size.at_most) as (label, patches):
-        models = _learn(patches, size, subject.imaged, has_annular=not options.quick)
+        models = _learn(patches, size, None if options.quick else subject.imaged)
         curves = _curves(models, patches, size)
-        shown = {kind: models[kind, *_imaged(size, subject)] for kind in BASES}
+        shown = {kind: models[kind, m_shown, k_shown] for kind in BASES}
         annular = models.get(("annular", *subject.imaged))
         groups = rotated_groups(shown["standard"].atoms_pixels)
         codings = code_some(shown, patches)
     is_paper = options.data in ("auto", "paper") and size.at_most is None  # the same patches
-    numbers: dict[str, Any] = {
-        "mse": [
-            {"kind": kind, "n_atoms": m, "sparsity": k, "mse": value}
-            for (kind, m, k), value in curves.mse.items()
-        ],
-        "bound": curves.bound,
-        "rotated_groups": groups,
-        "pictured": dict(zip(("n_atoms", "sparsity"), _imaged(size, subject), strict=True)),
-        "annular_mse": annular.mse if annular else None,
-    }
+    printed = subject.printed if is_paper else None
     return Result(
         data=label,
         header=("M", "K", *curves.kinds, "rotational / standard"),
@@ -84,10 +75,17 @@ def run(options: Options, subject: Subject) -> Result:
             "rotational-atoms": _atoms(shown["rotational"]),
             "codings": codings,
         },
-        numbers=numbers,
-        findings=coding_findings(
-            curves, shown, groups, annular, subject.printed if is_paper else None
-        ),
+        numbers={
+            "mse": [
+                {"kind": kind, "n_atoms": m, "sparsity": k, "mse": value}
+                for (kind, m, k), value in curves.mse.items()
+            ],
+            "bound": curves.bound,
+            "rotated_groups": groups,
+            "pictured": {"n_atoms": m_shown, "sparsity": k_shown},
+            "annular_mse": annular.mse if annular else None,
+        },
+        findings=coding_findings(curves, groups, m_shown, annular, printed),
         notes=_notes(curves, size),
     )
 
@@ -96,49 +94,30 @@ def _size(options: Options, subject: Subject) -> Size:
     if options.quick:
         return QUICK
     atoms = DENSE_ATOMS if options.dense else FULL_ATOMS
-    return Size(atoms, (1, 2, 3, 4, 5), 10, subject.at_most, N_BATCHES)
+    return Size(atoms, (1, 2, 3, 4, 5), 10, subject.at_most, 1000)
 
 
-def _imaged(size: Size, subject: Subject) -> tuple[int, int]:
-    """The dictionary to show, the largest there is in the quick version."""
-    n_atoms, sparsity = subject.imaged
-    return min(n_atoms, size.n_atoms[-1]), min(sparsity, size.sparsities[-1])
-
-
-def _learn(
-    patches: StoredPatches, size: Size, imaged: tuple[int, int], has_annular: bool
-) -> dict[tuple[str, int, int], Dictionary]:
+def _learn(patches: StoredPatches, size: Size, annular: tuple[int, int] | None) -> Models:
     """All dictionaries of the curves, and the paper's own one (annular) where it is pictured."""
     shared: dict[str, Any] = {"n_iterations": size.n_iterations, "init": INIT}
     configs = {
         (kind, m, k): LearnConfig(m, k, basis=basis, **shared)
-        for kind, basis in BASES.items()
-        for k in size.sparsities
-        for m in size.n_atoms
+        for (kind, basis), k, m in product(BASES.items(), size.sparsities, size.n_atoms)
     }
-    if has_annular:
-        configs["annular", *imaged] = LearnConfig(*imaged, basis="annular", **shared)
-    models = learn_many([(patches, config) for config in configs.values()])
-    return dict(zip(configs, models, strict=True))
+    if annular:
+        configs["annular", *annular] = LearnConfig(*annular, basis="annular", **shared)
+    return learn_all(patches, configs)
 
 
-def _curves(
-    models: dict[tuple[str, int, int], Dictionary], patches: StoredPatches, size: Size
-) -> Curves:
+def _curves(models: Models, patches: StoredPatches, size: Size) -> Curves:
     basis = disk_basis(DIAMETER)
     rest = patches.read_with_rest(basis, 0, patches.n_patches)[1]
     mse = {key: model.mse for key, model in models.items() if key[0] in BASES}
-    if has_spams():
-        pixels = patches.pixels(0, patches.n_patches)
-        for k in size.sparsities:
-            for m in size.n_atoms:
-                mse["SPAMS online", m, k] = online_error(pixels, m, k, size.n_batches)
-    return Curves(
-        mse=mse,
-        n_atoms=size.n_atoms,
-        sparsities=size.sparsities,
-        bound=float(rest.mean(dtype=np.float64) / basis.n_pixels),
-    )
+    settings = [(m, k) for k in size.sparsities for m in size.n_atoms]
+    online = online_errors(patches.pixels(0, patches.n_patches), settings, size.n_batches)
+    mse |= {("SPAMS online", *setting): error for setting, error in online.items()}
+    bound = float(rest.mean(dtype=np.float64) / basis.n_pixels)
+    return Curves(mse, size.n_atoms, size.sparsities, bound)
 
 
 def _row(curves: Curves, m: int, k: int) -> tuple[str, ...]:
@@ -163,22 +142,17 @@ def _curve_lines(curves: Curves) -> Lines:
     )
 
 
-def _atoms(model: Dictionary, groups: Sequence[Sequence[int]] | None = None) -> AtomGrid:
+def _atoms(model: Dictionary, groups: Groups | None = None) -> AtomGrid:
     """Atoms, most used first; of a standard dictionary with the groups framed."""
     order = np.argsort(-model.count, kind="stable")
     place, n_atoms = np.argsort(order), len(order)
     caption = "rotational atoms"
     if groups is not None:
-        n_alike = sum(map(len, groups))
-        caption = (
-            "standard atoms; frames of one colour: rotations of one another "
-            f"({n_alike} of {n_atoms})"
-        )
-    return AtomGrid(
-        f"{caption}; M = {n_atoms}, K = {model.config.sparsity}",
-        model.atoms_pixels[order],
-        [place[list(group)].tolist() for group in groups or ()],
-    )
+        alike = f"{sum(map(len, groups))} of {n_atoms}"
+        caption = f"standard atoms; frames of one colour: rotations of one another ({alike})"
+    caption += f"; M = {n_atoms}, K = {model.config.sparsity}"
+    frames = [place[group].tolist() for group in groups or ()]
+    return AtomGrid(caption, model.atoms_pixels[order], frames)
 
 
 def code_some(models: dict[str, Dictionary], patches: StoredPatches) -> ImageRows:
@@ -186,12 +160,8 @@ def code_some(models: dict[str, Dictionary], patches: StoredPatches) -> ImageRow
     numbers = np.linspace(0, patches.n_patches - 1, N_SHOWN).astype(int)
     pixels = np.concatenate([patches.pixels(int(p), int(p) + 1) for p in numbers])
     images = next(iter(models.values())).basis.to_image(pixels)
-    rows: dict[str, Floats] = {"patches": images}
-    for kind, model in models.items():
-        codes = model.encode(np.nan_to_num(images)).codes
-        assert codes is not None
-        rows[kind] = model.decode(codes)
-    return ImageRows("patches and their codings", rows, like="patches")
+    codings = {kind: coded(model, np.nan_to_num(images)) for kind, model in models.items()}
+    return ImageRows("patches and their codings", {"patches": images, **codings}, like="patches")
 
 
 def _notes(curves: Curves, size: Size) -> tuple[str, ...]:

@@ -10,6 +10,9 @@ from dsc.experiments.result import Finding
 NAMES = {"standard": "K-SVD"}  # the paper's
 PAPER_REACH = 30  # atoms up to which K=1 rotational is below K=2 standard
 
+Groups = list[list[int]]  # of atoms that are rotations of one another
+Printed = tuple[float, float] | None  # the paper's errors × 10³, standard and rotational, if known
+
 
 @dataclass(frozen=True)
 class Curves:
@@ -27,20 +30,22 @@ class Curves:
 
 
 def coding_findings(
-    curves: Curves,
-    shown: dict[str, Dictionary],
-    groups: list[list[int]],
-    annular: Dictionary | None,
-    printed: tuple[float, float] | None,
+    curves: Curves, groups: Groups, n_atoms: int, annular: Dictionary | None, printed: Printed
 ) -> tuple[Finding, ...]:
-    """Every claim that these curves can decide."""
-    found = [_everywhere(curves, kind) for kind in curves.kinds if kind != "rotational"]
+    """Every claim that these curves can decide; the groups are of so many standard atoms."""
+    others = [kind for kind in curves.kinds if kind != "rotational"]
+    found = [_everywhere(curves, kind) for kind in others]
     if {1, 2} <= set(curves.sparsities):
-        found += [_one_below_two(curves, kind) for kind in curves.kinds if kind != "rotational"]
+        found += [_one_below_two(curves, kind) for kind in others]
     if printed is not None and annular is not None and "SPAMS online" in curves.kinds:
         found.append(_printed(curves, annular, printed))
-    found.append(_repeats(len(shown["standard"].atoms), groups))
-    return tuple(found)
+    n_alike = sum(map(len, groups))
+    repeats = Finding.added(
+        "a standard dictionary spends atoms on rotated copies",
+        f"{n_alike} of {n_atoms} standard atoms are rotations of others, {len(groups)} group(s)",
+        n_alike > 0,
+    )
+    return (*found, repeats)
 
 
 def _everywhere(curves: Curves, kind: str) -> Finding:
@@ -81,14 +86,4 @@ def _printed(curves: Curves, annular: Dictionary, printed: tuple[float, float]) 
         "All are lower than the paper's: for SPAMS it names mode 1, an ℓ1 problem, where OMP is "
         "mode 3; the annular basis we use through its pseudo-inverse; the disk basis gives the "
         "rest.",
-    )
-
-
-def _repeats(n_atoms: int, groups: list[list[int]]) -> Finding:
-    n_alike = sum(map(len, groups))
-    return Finding(
-        "a standard dictionary spends atoms on rotated copies",
-        f"{n_alike} of {n_atoms} standard atoms are rotations of others, {len(groups)} group(s)",
-        n_alike > 0,
-        by="dsc",
     )

@@ -8,54 +8,28 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 from skimage import data as free
 
 from dsc import DscError, PatchConfig, StoredPatches, extract_patches
-from dsc.experiments.synthetic import synthetic_image
+from dsc.bench import MIN_STD, PAPER_FILES, paper_file
+from dsc.experiments.textures import Grey, synthetic_image
 
 CHOICES = ("auto", "paper", "cc0", "synthetic")
-MIN_STD = 0.1  # the paper's filter; gives its 17,330 and 396,855 patches exactly
 SPLINE_ORDER = 5
-
-Grey = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class PaperImage:
-    """A picture of the paper, which we may not ship."""
-
-    file: str
-    source: str
-    stand_in: str  # CC0, inside scikit-image
-
-
-PAPER = {
-    "cameraman": PaperImage(
-        "cameraman.tif",
-        "the 256 × 256 grey test picture; it comes with MATLAB's Image Processing Toolbox and with "
-        "the standard test pictures of imageprocessingplace.com",
-        "camera",
-    ),
-    "net": PaperImage(
-        "brodatz_D103.gif",
-        "Brodatz D103, 640 × 640 grey; D103.gif of www.ux.uis.no/~tranden/brodatz.html",
-        "brick",
-    ),
+SOURCES = {  # of the paper's pictures, which we may not ship
+    "cameraman": "the 256 × 256 grey test picture; it comes with MATLAB's Image Processing Toolbox "
+    "and with the standard test pictures of imageprocessingplace.com",
+    "net": "Brodatz D103, 640 × 640 grey; D103.gif of www.ux.uis.no/~tranden/brodatz.html",
+    "textures": "a suite in Outex layout: 24 classes under the lamp TL84, from the Outex database "
+    "of the University of Oulu",
 }
-TEXTURES = PaperImage(
-    "Outex_tl84/000/train.txt",
-    "a suite in Outex layout: 24 classes under the lamp TL84, from the Outex database of the "
-    "University of Oulu",
-    "",
-)
-NEEDED = {**PAPER, "textures": TEXTURES}  # what may have to be in DSC_DATA
-NATURAL = ("camera", "coins", "brick", "grass", "gravel", "moon")  # CC0, inside scikit-image
+STAND_INS = {"cameraman": "camera", "net": "brick"}  # CC0, inside scikit-image, as are the next
+HEAD = (0.28, 0.44)  # of the cameraman, full of detail: fractions of height and width
+NATURAL = ("camera", "coins", "brick", "grass", "gravel", "moon")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,30 +44,34 @@ class LabelledImage:
         """Coefficients of the 5th-order spline that stands for the continuous picture."""
         return np.asarray(ndimage.spline_filter(self.grey, SPLINE_ORDER, mode="mirror"))
 
+    def at(self, y: Grey, x: Grey) -> Grey:
+        """Values of the spline between the pixels."""
+        options = {"order": SPLINE_ORDER, "prefilter": False, "mode": "mirror"}
+        return np.asarray(ndimage.map_coordinates(self.spline, [y, x], **options))
+
 
 def paper_or_stand_in(name: str, choice: str) -> LabelledImage:
     """The picture called "cameraman" or "net", or what is to run in its place."""
-    about = PAPER[name]
     if choice == "synthetic":
         return LabelledImage(f"synthetic in place of {name}", synthetic_image(name))
     if choice == "cc0":
         step = 2 if name == "cameraman" else 1  # the camera picture has twice the size
-        grey = getattr(free, about.stand_in)()[::step, ::step] / 255
-        return LabelledImage(f"{about.stand_in} (CC0) in place of {name}", grey)
+        grey = getattr(free, STAND_INS[name])()[::step, ::step] / 255
+        return LabelledImage(f"{STAND_INS[name]} (CC0) in place of {name}", grey)
     check_paper([name])
-    with Image.open(Path(os.environ["DSC_DATA"]) / about.file) as image:
+    with Image.open(str(paper_file(name))) as image:
         return LabelledImage(name, np.asarray(image.convert("L")) / 255)
 
 
 def check_paper(names: Iterable[str]) -> None:
     """Refuse if pictures of the paper are missing, and say how to get each of them."""
-    folder = os.environ.get("DSC_DATA")
-    missing = [n for n in names if not folder or not (Path(folder) / NEEDED[n].file).is_file()]
+    missing = [name for name in names if not paper_file(name)]
     if not missing:
         return
+    folder = os.environ.get("DSC_DATA")
     found = f"DSC_DATA is {folder}, without" if folder else "DSC_DATA is not set, need"
-    files = " and ".join(NEEDED[name].file for name in missing)
-    sources = "".join(f"  {NEEDED[name].file} is {NEEDED[name].source}\n" for name in missing)
+    files = " and ".join(PAPER_FILES[name] for name in missing)
+    sources = "".join(f"  {PAPER_FILES[name]} is {SOURCES[name]}\n" for name in missing)
     raise DscError(
         f"{', '.join(missing)}: {found} {files}: put the paper's pictures in a folder and name it "
         f"in the environment variable DSC_DATA (they have no free licence that we know of, so they "
@@ -105,24 +83,17 @@ def check_paper(names: Iterable[str]) -> None:
 def natural_images(choice: str) -> list[LabelledImage]:
     """Pictures to rotate: CC0 ones unless others are asked for."""
     if choice in ("paper", "synthetic"):
-        return [paper_or_stand_in(name, choice) for name in PAPER]
+        return [paper_or_stand_in(name, choice) for name in STAND_INS]
     return [LabelledImage(f"{name} (CC0)", getattr(free, name)() / 255) for name in NATURAL]
-
-
-def label_of(images: list[LabelledImage]) -> str:
-    """One label for several pictures."""
-    return ", ".join(image.label for image in images)
 
 
 @contextmanager
 def coding_patches(
     name: str, choice: str, diameter: int, at_most: int | None
 ) -> Iterator[tuple[str, StoredPatches]]:
-    """The paper's patches of a picture: filtered, unit norm, a random part if there are more.
+    """Label and patches of a picture, as in the paper: filtered, unit norm, a random part of more.
 
-    Yields
-    ------
-    The label and the patch set, which exists while the context is open.
+    The patch set exists while the context is open.
     """
     image = paper_or_stand_in(name, choice)
     config = PatchConfig(diameter=diameter, min_std=MIN_STD, unit=True)

@@ -12,12 +12,13 @@ from PIL import Image
 from skimage import data
 
 from dsc import Dictionary, DscError, PatchConfig, extract_patches, learn
+from dsc.bench import MIN_STD
 from dsc.experiments.coding import code_some
 from dsc.experiments.result import ImageRows, Lines
 
 IMAGES = ("brick", "camera", "coins", "grass", "gravel")  # CC0, inside scikit-image
-PATCHES = PatchConfig(diameter=11, min_std=0.1, per_image=4000, unit=True)
-N_ATOMS, SPARSITY, N_ITERATIONS = 20, 2, 10
+PATCHES = PatchConfig(diameter=11, min_std=MIN_STD, per_image=4000, unit=True)
+LEARNING = {"n_atoms": 20, "sparsity": 2, "n_iterations": 10}
 KINDS = {"rotational": "disk", "standard": "pixels"}
 
 
@@ -42,9 +43,7 @@ class Demo:
             "out": str(self.folder),
             "diameter": PATCHES.diameter,
             "pictures": list(IMAGES),
-            "n_atoms": N_ATOMS,
-            "sparsity": SPARSITY,
-            "n_iterations": N_ITERATIONS,
+            **LEARNING,
         }
 
     @property
@@ -53,21 +52,16 @@ class Demo:
         return Lines(
             "mean squared error per pixel",
             {kind: model.history.tolist() for kind, model in self.models.items()},
-            range(N_ITERATIONS + 1),
+            range(LEARNING["n_iterations"] + 1),
             x_name="iteration",
             y_name="error per pixel",
         )
 
 
 def run_demo(folder: Path, say: Callable[[str], None]) -> Demo:
-    """Extract patches, learn both dictionaries and code, all in a new folder.
+    """Extract patches, learn both dictionaries and code, all in a folder that must not exist.
 
-    Parameters
-    ----------
-    folder
-        What to make; refused if it exists.
-    say
-        Called with a line about every step.
+    `say` is called with a line about every step.
     """
     if folder.exists():
         raise DscError(f"{folder}: exists already: choose another --out, or remove it")
@@ -78,10 +72,11 @@ def run_demo(folder: Path, say: Callable[[str], None]) -> Demo:
     say(f"cutting patches out of {len(IMAGES)} pictures of scikit-image")
     patches = extract_patches([str(folder / "pictures")], str(folder / "patches.zarr"), PATCHES)
     models, mse = {}, {}
+    size = "{n_atoms} atoms, {sparsity} per patch".format(**LEARNING)
     for kind, basis in KINDS.items():
-        say(f"learning a {kind} dictionary: {N_ATOMS} atoms, {SPARSITY} per patch")
-        options: dict[str, Any] = {"n_iterations": N_ITERATIONS, "basis": basis}
-        models[kind] = learn(patches, N_ATOMS, SPARSITY, run=folder / kind, **options)
+        say(f"learning a {kind} dictionary: {size}")
+        options: dict[str, Any] = {**LEARNING, "basis": basis}
+        models[kind] = learn(patches, run=folder / kind, **options)
         mse[kind] = models[kind].encode(patches, out=str(folder / f"{kind}-codes.zarr")).mse
     codings = code_some(models, patches)
     seconds = time.perf_counter() - begin

@@ -7,30 +7,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dsc.errors import DscError, unknown_choice
-from dsc.experiments import (
-    basis,
-    coding,
-    rotation_quality,
-    rotation_speed,
-    sweeps,
-    texture_bins,
-    toy,
-)
+from dsc.experiments.basis import EXPERIMENT as BASIS
+from dsc.experiments.coding import EXPERIMENTS as CODING
 from dsc.experiments.data import CHOICES, check_paper
 from dsc.experiments.result import Experiment, Options, Result
+from dsc.experiments.rotation_quality import EXPERIMENT as QUALITY
+from dsc.experiments.rotation_speed import EXPERIMENT as SPEED
+from dsc.experiments.sweeps import EXPERIMENTS as SWEEPS
+from dsc.experiments.texture_bins import EXPERIMENT as TEXTURES
+from dsc.experiments.toy import EXPERIMENT as TOY
 
-EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment
-    for experiment in (
-        toy.EXPERIMENT,
-        basis.EXPERIMENT,
-        *coding.EXPERIMENTS,
-        *sweeps.EXPERIMENTS,
-        rotation_quality.EXPERIMENT,
-        rotation_speed.EXPERIMENT,
-        texture_bins.EXPERIMENT,
-    )
-}
+IN_ORDER = (TOY, BASIS, *CODING, *SWEEPS, QUALITY, SPEED, TEXTURES)
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in IN_ORDER}
 
 
 def find_experiment(name: str) -> Experiment:
@@ -55,24 +43,11 @@ def check_options(names: Iterable[str], options: Options) -> None:
 
 
 def run_experiment(name: str, options: Options | None = None) -> Result:
-    """Run one experiment.
-
-    Parameters
-    ----------
-    name
-        One of `EXPERIMENTS`.
-    options
-        How to run it; None for the full version on its own data.
-    """
+    """Run one of `EXPERIMENTS`; without options, the full version on its own data."""
     experiment = find_experiment(name)
     options = options or Options()
     check_options([name], options)
     begin = time.perf_counter()
     result = experiment.run(options)
-    return replace(
-        result,
-        name=name,
-        title=experiment.title,
-        quick=options.quick,
-        seconds=time.perf_counter() - begin,
-    )
+    seconds = time.perf_counter() - begin
+    return replace(result, name=name, title=experiment.title, quick=options.quick, seconds=seconds)

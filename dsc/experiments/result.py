@@ -31,6 +31,11 @@ class Finding:
     why: str = ""  # where it did not, or where numbers differ: the explanation, in a sentence
     by: str = "paper"  # who says it: "paper", or "dsc" for what this project adds
 
+    @classmethod
+    def added(cls, claim: str, ours: str, holds: bool, why_not: str = "") -> Finding:
+        """What this project adds; `why_not` explains where it does not hold."""
+        return cls(claim, ours, holds, "" if holds else why_not, by="dsc")
+
     @property
     def sentence(self) -> str:
         """The finding for people."""
@@ -86,7 +91,7 @@ class Result:
     data: str  # label of the data it ran on, shown in every output
     header: tuple[str, ...]  # the table, as text
     rows: tuple[tuple[str, ...], ...]
-    figures: dict[str, FigureValue]  # figures by file name
+    figures: Mapping[str, FigureValue]  # figures by file name
     numbers: dict[str, Any]  # plain values, ready for JSON
     findings: tuple[Finding, ...]  # each claim of the paper, with whether it held
     notes: tuple[str, ...] = ()  # what a reader has to know to judge the numbers
@@ -98,13 +103,9 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """All but the figures, ready for JSON."""
+        names = ("name", "title", "data", "quick", "seconds", "numbers")
         return {
-            "name": self.name,
-            "title": self.title,
-            "data": self.data,
-            "quick": self.quick,
-            "seconds": self.seconds,
-            "numbers": self.numbers,
+            **{name: getattr(self, name) for name in names},
             "table": {"header": list(self.header), "rows": [list(row) for row in self.rows]},
             "findings": [asdict(finding) for finding in self.findings],
             "notes": list(self.notes),

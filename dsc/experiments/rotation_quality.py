@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dsc import SteerableBasis, annular_basis, disk_basis
-from dsc.experiments.data import LabelledImage, label_of, natural_images
+from dsc.experiments.data import HEAD, natural_images
 from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
-from dsc.experiments.turning import TurnedDisks, cut_turned, interpolate, turned_disks
+from dsc.experiments.turning import TurnedDisks, cut_both, interpolate, turned_disks
 
 DIAMETER, QUICK_DIAMETER = 51, 21
 DEGREES = 100 + 2**0.5
@@ -19,19 +19,17 @@ def run(options: Options) -> Result:
     """Rotate one patch (drawn), and many (measured)."""
     diameter = QUICK_DIAMETER if options.quick else DIAMETER
     images = natural_images(options.data)
-    one = _one_disk(images[0], diameter)
-    many = turned_disks(images, diameter, 40 if options.quick else 200, n_turns=10)
+    y, x = np.multiply(HEAD, images[0].grey.shape).round()[:, None]
+    one = cut_both(images[0], y, x, np.deg2rad([DEGREES]), diameter)
+    per_image = 40 if options.quick else 200
+    many = turned_disks(images, diameter, per_image, n_turns=10).without_mean()
     turned = _rotate(one, diameter)
     errors = {method: one.error(disk) for method, disk in turned.items()}
-    centred = many.without_mean()
-    typical = {method: centred.error(d) for method, d in _rotate(centred, diameter).items()}
+    typical = {method: many.error(disk) for method, disk in _rotate(many, diameter).items()}
+    error_on_many = f"error on {len(many.theta):,} patches, mean removed"
     return Result(
-        data=f"{label_of(images)}; the patch drawn is of the first",
-        header=(
-            "method",
-            "error on the patch drawn",
-            f"error on {len(many.theta):,} patches, mean removed",
-        ),
+        data=f"{', '.join(image.label for image in images)}; the patch drawn is of the first",
+        header=("method", "error on the patch drawn", error_on_many),
         rows=tuple((m, f"{errors[m]:.5f}", f"{typical[m]:.4f}") for m in METHODS),
         figures={"rotations": _figure(one, turned, disk_basis(diameter), errors)},
         numbers={"one_patch": errors, "mean_removed": typical, "diameter": diameter},
@@ -46,24 +44,12 @@ def run(options: Options) -> Result:
     )
 
 
-def _one_disk(image: LabelledImage, diameter: int) -> TurnedDisks:
-    """A patch full of detail: the head of the cameraman, in the picture of that name."""
-    height, width = image.grey.shape
-    y, x = np.array([0.28 * height]).round(), np.array([0.44 * width]).round()
-    theta = np.array([np.deg2rad(DEGREES)])
-    before, after = (cut_turned(image, y, x, turn, diameter) for turn in (0 * theta, theta))
-    return TurnedDisks(before, after, theta)
-
-
 def _rotate(disks: TurnedDisks, diameter: int) -> dict[str, Floats]:
     """The disks turned by every method: (patch, pixel)."""
-    turned: dict[str, Floats] = {
-        method: interpolate(disks, diameter, method) for method in ("nearest", "bicubic")
-    }
+    turned: dict[str, Floats] = {m: interpolate(disks, diameter, m) for m in METHODS[:2]}
     for name, basis in (("steering", disk_basis(diameter)), ("annular", annular_basis(diameter))):
-        for method, some in ((name, basis), (f"{name}_low", basis.lowpass(LOW))):
-            coords = some.steer(some.project(disks.before), disks.theta)
-            turned[method] = some.reconstruct(coords)
+        turned[name] = disks.steered(basis)
+        turned[f"{name}_low"] = disks.steered(basis.lowpass(LOW))
     return turned
 
 
@@ -73,8 +59,9 @@ def _figure(
     shown = {"patch": one.before, "truth": one.after, **turned}
     images = [basis.to_image(disk)[0] for disk in shown.values()]
     low, high = float(one.after.min()), float(one.after.max())
-    middle = (low + high) / 2
-    residuals = [basis.to_image(middle + 2 * (disk - one.after))[0] for disk in shown.values()]
+    residuals = [
+        basis.to_image((low + high) / 2 + 2 * (disk - one.after))[0] for disk in shown.values()
+    ]
     residuals[0] = np.full_like(images[0], np.nan)  # the patch itself is not turned
     labels = [f"{name}\n{errors[name]:.4f}" if name in errors else name for name in shown]
     rows = {"turned": np.stack(images), "2 × (it − truth)": np.stack(residuals)}
@@ -89,31 +76,20 @@ def _figure(
 
 
 def _findings(errors: dict[str, float], diameter: int) -> tuple[Finding, ...]:
-    def pair(a: str, b: str) -> str:
-        return f"{errors[a]:.4f} against {errors[b]:.4f} (N = {diameter}, mean removed)"
+    def compare(claim: str, a: str, b: str, holds: bool, why: str = "") -> Finding:
+        pair = f"{errors[a]:.4f} against {errors[b]:.4f} (N = {diameter}, mean removed)"
+        return Finding(claim, pair, holds, why, by="dsc")
 
+    nearest, bicubic, steering = (errors[name] for name in METHODS[:3])
+    better = "steering rotates better than nearest-neighbour interpolation"
+    comparable = "steering is comparable with bicubic interpolation (within twice its error)"
+    smooths = "a lower cut-off smooths: steering_low loses detail"
+    why = "Bicubic is better at this size: steering leaves out all beyond its cut-off."
+    why = why if steering >= bicubic else ""
     return (
-        Finding(
-            "steering rotates better than nearest-neighbour interpolation",
-            pair("steering", "nearest"),
-            errors["steering"] < errors["nearest"],
-            by="dsc",
-        ),
-        Finding(
-            "steering is comparable with bicubic interpolation (within twice its error)",
-            pair("steering", "bicubic"),
-            errors["steering"] < 2 * errors["bicubic"],
-            ""
-            if errors["steering"] < errors["bicubic"]
-            else "Bicubic is better at this size: steering leaves out all beyond its cut-off.",
-            by="dsc",
-        ),
-        Finding(
-            "a lower cut-off smooths: steering_low loses detail",
-            pair("steering_low", "steering"),
-            errors["steering_low"] > errors["steering"],
-            by="dsc",
-        ),
+        compare(better, "steering", "nearest", steering < nearest),
+        compare(comparable, "steering", "bicubic", steering < 2 * bicubic, why),
+        compare(smooths, "steering_low", "steering", errors["steering_low"] > steering),
     )
 
 

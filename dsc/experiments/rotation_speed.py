@@ -8,14 +8,13 @@ from functools import partial
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from dsc import SteerableBasis, disk_basis, rotation_matrix
+from dsc import disk_basis, rotation_matrix
 from dsc.bench import best_of_each
 from dsc.experiments.data import natural_images
-from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
+from dsc.experiments.result import Experiment, Finding, Floats, Lines, Options, Result
 
 THETA = np.deg2rad(100 + 2**0.5)
 LOW = 0.5  # of the cut-off, for steering_low
@@ -24,7 +23,6 @@ METHODS = ("nearest", "bicubic", "steering", "steering_low")
 OURS = ("steering", "steering_low", "steer()")
 MUST, AIM = 2.0, 5.0  # times faster than bicubic
 
-Floats = NDArray[np.float32]
 Run = Callable[[], object]
 
 
@@ -43,15 +41,12 @@ QUICK = Size((7, 11), 5_000, 3)
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds of each method at one diameter, in the layout that suited it best.
-
-    `steer_call` is that of `SteerableBasis.steer`, which turns rows, each by an angle of its own.
-    """
+    """Seconds of each method at one diameter, in the layout that suited it best."""
 
     diameter: int
     seconds: dict[str, float]
     layout: dict[str, str]
-    steer_call: float
+    steer_call: float  # of `SteerableBasis.steer`: rows, each turned by an angle of its own
 
     def faster(self, method: str) -> float:
         """How many times faster than bicubic; "steer()" is the call."""
@@ -66,6 +61,13 @@ def run(options: Options) -> Result:
     with threadpool_limits(limits=1):
         rows = [_time(image.grey, diameter, size) for diameter in size.diameters]
     per_patch = 1e6 / size.n_patches
+    figure = Lines(
+        "time to turn a patch by 100 + √2 degrees, one thread",
+        {m: [row.seconds[m] * per_patch for row in rows] for m in METHODS},
+        size.diameters,
+        x_name="diameter N (pixels)",
+        y_name="µs a patch",
+    )
     return Result(
         data=f"{size.n_patches:,} random patches of {image.label}",
         header=("N", *(f"{m}, µs a patch" for m in METHODS), *(f"bicubic / {m}" for m in OURS)),
@@ -77,15 +79,7 @@ def run(options: Options) -> Result:
             )
             for row in rows
         ),
-        figures={
-            "speed": Lines(
-                "time to turn a patch by 100 + √2 degrees, one thread",
-                {m: [row.seconds[m] * per_patch for row in rows] for m in METHODS},
-                size.diameters,
-                x_name="diameter N (pixels)",
-                y_name="µs a patch",
-            )
-        },
+        figures={"speed": figure},
         numbers={"n_patches": size.n_patches, "rows": [asdict(row) for row in rows]},
         findings=_findings(rows),
         notes=(
@@ -97,12 +91,15 @@ def run(options: Options) -> Result:
             "sparse product too, with two entries a row; on rows it is the call steer(), which "
             "takes an angle for every patch, and whose ratio stands in the last column.",
         ),
-    )  # fmt: skip
+    )
 
 
-def _time(grey: NDArray[np.float64], diameter: int, size: Size) -> Row:
+def _time(grey: Floats, diameter: int, size: Size) -> Row:
     basis = disk_basis(diameter)
-    patches = _patches(grey, basis, size.n_patches)
+    windows = sliding_window_view(grey.astype(np.float32), basis.mask.shape)
+    rng = np.random.default_rng(0)
+    y, x = (rng.integers(0, n, size.n_patches) for n in windows.shape[:2])
+    patches = np.stack([windows[y, x, dy, dx] for dy, dx in np.argwhere(basis.mask)], axis=1)
     runs: dict[tuple[str, str], Run] = {}
     for method in ("nearest", "bicubic"):
         matrix = sparse.csr_array(rotation_matrix(diameter, THETA, method), dtype=np.float32)
@@ -114,25 +111,10 @@ def _time(grey: NDArray[np.float64], diameter: int, size: Size) -> Row:
         runs |= _products(method, matrix, coords)
         runs[method, "rows"] = partial(some.steer, coords, THETA)
     times = best_of_each(runs, size.repeats)
-    best = {m: min((times[key], key[1]) for key in runs if key[0] == m) for m in METHODS}
-    return Row(
-        diameter,
-        {method: seconds for method, (seconds, _) in best.items()},
-        {method: layout for method, (_, layout) in best.items()},
-        times["steering", "rows"],
-    )
-
-
-def _patches(grey: NDArray[np.float64], basis: SteerableBasis, n_patches: int) -> Floats:
-    """Random disks of a picture: (patch, pixel)."""
-    windows = sliding_window_view(grey.astype(np.float32), basis.mask.shape)
-    rng = np.random.default_rng(0)
-    y, x = (rng.integers(0, n, n_patches) for n in windows.shape[:2])
-    places = np.argwhere(basis.mask)
-    patches = np.empty((n_patches, basis.n_pixels), np.float32)
-    for pixel, (dy, dx) in enumerate(places):
-        patches[:, pixel] = windows[y, x, dy, dx]
-    return patches
+    best = {m: min((key for key in runs if key[0] == m), key=times.__getitem__) for m in METHODS}
+    seconds = {method: times[key] for method, key in best.items()}
+    layout = {method: key[1] for method, key in best.items()}
+    return Row(diameter, seconds, layout, steer_call=times["steering", "rows"])
 
 
 def _products(method: str, matrix: sparse.csr_array, rows: Floats) -> dict[tuple[str, str], Run]:
@@ -155,27 +137,20 @@ def _findings(rows: list[Row]) -> tuple[Finding, ...]:
     def finding(claim: str, method: str, times: float, by: str = "dsc") -> Finding:
         factors = {row.diameter: row.faster(method) for row in rows}
         fails = [f"N = {n} ({factor:.1f} ×)" for n, factor in factors.items() if factor <= times]
-        return Finding(
-            claim,
-            f"{min(factors.values()):.1f} to {max(factors.values()):.1f} × faster than bicubic",
-            not fails,
-            f"Not at {', '.join(fails)}." if fails else "",
-            by,
-        )
+        ours = f"{min(factors.values()):.1f} to {max(factors.values()):.1f} × faster than bicubic"
+        return Finding(claim, ours, not fails, f"Not at {', '.join(fails)}." if fails else "", by)
 
     call = [row.faster("steer()") for row in rows]
-    why = "It takes an angle for every patch and computes the cosines of each anew."
     return (
         finding("steering is faster than bicubic interpolation", "steering", 1, "paper"),
         finding("steering_low is faster than bicubic interpolation", "steering_low", 1, "paper"),
         finding(f"steering is more than {MUST:.0f} × faster", "steering", MUST),
         finding(f"steering is {AIM:.0f} × faster (the aim)", "steering", AIM),
-        Finding(
+        Finding.added(
             "the call steer(), on rows, is faster than bicubic too",
             f"{min(call):.1f} to {max(call):.1f} × the speed of bicubic",
             min(call) > 1,
-            why if min(call) <= 1 else "",
-            by="dsc",
+            "It takes an angle for every patch and computes the cosines of each anew.",
         ),
     )
 

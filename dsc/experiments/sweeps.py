@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
-from dsc import Dictionary, LearnConfig, learn_many
+from dsc import Dictionary, LearnConfig
 from dsc.experiments.data import coding_patches
+from dsc.experiments.learning import learn_all
 from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
 
 DIAMETER, N_ATOMS, SPARSITY = 11, 20, 5
 QUICK_PATCHES = 2000
-KINDS = tuple((basis, update) for basis in ("disk", "annular") for update in ("ksvd", "mod"))
+KINDS = ("disk, ksvd", "disk, mod", "annular, ksvd", "annular, mod")  # basis and update
 FLAT = 0.05  # an error within this of the last one counts as the same
+NOTE = (
+    f"M = {N_ATOMS}, K = {SPARSITY}, {{}}, random start; errors per disk pixel × 10³. Flat: "
+    f"within {FLAT:.0%} of the last error from there on."
+)
 
 N_ITERATIONS, QUICK_ITERATIONS, N_ANGLES = 30, 6, 60  # of `iterations`
 LISTED = (0, 1, 2, 5, 10, 15, 20, 30)
 ANGLES, QUICK_ANGLES = (1, 2, 4, 8, 12, 20, 30, 40, 60, 80, 120), (1, 8, 40, 80)
-TITLES = {
-    "iterations": "Error over iterations",
-    "angles": "Error against the number of angles",
-}
+TITLES = {"iterations": "Error over iterations", "angles": "Error against the number of angles"}
 PAPER_FLAT = {"iterations": 10, "angles": 40}  # from where the paper calls the error flat
 
 Errors = dict[str, list[float]]  # by dictionary
@@ -30,22 +34,19 @@ def run_iterations(options: Options) -> Result:
     """Learn with both updates in both bases, and follow the error."""
     n_iterations = QUICK_ITERATIONS if options.quick else N_ITERATIONS
     label, models = _learn_all(options, n_iterations, [N_ANGLES])
-    history = {
-        f"{basis}, {update}": model.history.tolist() for (basis, update, _), model in models.items()
-    }
+    history = {kind: models[kind, N_ANGLES].history.tolist() for kind in KINDS}
     every = range(n_iterations + 1)
     listed = [i for i in LISTED if i <= n_iterations]
     flat = {name: flat_from(every, errors) for name, errors in history.items()}
-    findings = [_mod_is_fast(history)]
-    if n_iterations > PAPER_FLAT["iterations"]:  # a quick run cannot tell
-        findings.insert(0, _flat("iterations", history, flat, every))
+    is_long = n_iterations > PAPER_FLAT["iterations"]  # a quick run cannot tell
+    flatness = [_flat("iterations", history, flat, every)] if is_long else []
     return Result(
         data=label,
         header=("dictionary", *(f"after {i}" for i in listed), "flat from"),
         **_table_and_figure("iterations", history, flat, every, listed),
         numbers={"history": history, "flat_from": flat},
-        findings=tuple(findings),
-        notes=(_note(f"{N_ANGLES} angles"),),
+        findings=(*flatness, _mod_is_fast(history)),
+        notes=(NOTE.format(f"{N_ANGLES} angles"),),
     )
 
 
@@ -54,10 +55,7 @@ def run_angles(options: Options) -> Result:
     angles = QUICK_ANGLES if options.quick else ANGLES
     n_iterations = 3 if options.quick else 10
     label, models = _learn_all(options, n_iterations, angles)
-    errors = {
-        f"{basis}, {update}": [models[basis, update, n].mse for n in angles]
-        for basis, update in KINDS
-    }
+    errors = {kind: [models[kind, n].mse for n in angles] for kind in KINDS}
     flat = {name: flat_from(angles, values) for name, values in errors.items()}
     return Result(
         data=label,
@@ -65,25 +63,22 @@ def run_angles(options: Options) -> Result:
         **_table_and_figure("angles", errors, flat, angles, angles),
         numbers={"angles": list(angles), "mse": errors, "flat_from": flat},
         findings=(_flat("angles", errors, flat, angles), _turning_pays(errors, angles)),
-        notes=(_note(f"{n_iterations} iterations"),),
+        notes=(NOTE.format(f"{n_iterations} iterations"),),
     )
 
 
 def _learn_all(
     options: Options, n_iterations: int, angles: Sequence[int]
-) -> tuple[str, dict[tuple[str, str, int], Dictionary]]:
-    """Dictionaries of *cameraman* by (basis, update, number of angles), and the data's label."""
-    configs = {
-        (basis, update, n): LearnConfig(
-            N_ATOMS, SPARSITY, n_angles=n, n_iterations=n_iterations, basis=basis, update=update
-        )
-        for basis, update in KINDS
-        for n in angles
-    }
+) -> tuple[str, dict[tuple[str, int], Dictionary]]:
+    """Dictionaries of *cameraman* by kind and number of angles, and the data's label."""
+    shared = LearnConfig(N_ATOMS, SPARSITY, n_iterations=n_iterations)
+    configs = {}
+    for kind, n in product(KINDS, angles):
+        basis, update = kind.split(", ")
+        configs[kind, n] = replace(shared, n_angles=n, basis=basis, update=update)
     at_most = QUICK_PATCHES if options.quick else None
     with coding_patches("cameraman", options.data, DIAMETER, at_most) as (label, patches):
-        models = learn_many([(patches, config) for config in configs.values()])
-    return label, dict(zip(configs, models, strict=True))
+        return label, learn_all(patches, configs)
 
 
 def flat_from(at: Sequence[int], errors: Sequence[float]) -> int:
@@ -94,11 +89,8 @@ def flat_from(at: Sequence[int], errors: Sequence[float]) -> int:
     >>> flat_from([1, 2, 4, 8], [3.0, 1.04, 1.0, 1.0])
     2
     """
-    limit = (1 + FLAT) * errors[-1]
-    first = len(at) - 1
-    while first > 0 and errors[first - 1] <= limit:
-        first -= 1
-    return at[first]
+    above = [place for place, e in enumerate(errors) if e > (1 + FLAT) * errors[-1]]
+    return at[above[-1] + 1 if above else 0]
 
 
 def _table_and_figure(
@@ -113,13 +105,6 @@ def _table_and_figure(
     caption = f"{TITLES[name].lower()}, M = {N_ATOMS}, K = {SPARSITY}"
     figure = Lines(caption, thousand, at, x_name=name, y_name="error per pixel × 10³")
     return {"rows": rows, "figures": {name: figure}}
-
-
-def _note(fixed: str) -> str:
-    return (
-        f"M = {N_ATOMS}, K = {SPARSITY}, {fixed}, random start; errors per disk pixel × 10³. Flat: "
-        f"within {FLAT:.0%} of the last error from there on."
-    )
 
 
 def _flat(name: str, errors: Errors, flat: dict[str, int], at: Sequence[int]) -> Finding:
@@ -144,22 +129,17 @@ def _flat(name: str, errors: Errors, flat: dict[str, int], at: Sequence[int]) ->
             "pay a little, and each grid leads learning into another minimum."
         )
     places = ", ".join(f"{first} ({kind})" for kind, first in flat.items())
-    return Finding(
-        f"{claim} (taken as: within {FLAT:.0%})",
-        f"{ours}; flat from {places}",
-        holds,
-        "" if holds else why,
-    )
+    claim, ours = f"{claim} (taken as: within {FLAT:.0%})", f"{ours}; flat from {places}"
+    return Finding(claim, ours, holds, "" if holds else why)
 
 
 def _mod_is_fast(history: Errors) -> Finding:
     mod, ksvd = ([1e3 * e for e in history[name]] for name in ("disk, mod", "disk, ksvd"))
-    return Finding(
+    return Finding.added(
         "mod falls faster than ksvd at first",
         f"after two iterations {mod[2]:.3f} against {ksvd[2]:.3f} × 10⁻³ (disk), at the end "
         f"{mod[-1]:.3f} against {ksvd[-1]:.3f}",
         mod[2] < ksvd[2],
-        by="dsc",
     )
 
 

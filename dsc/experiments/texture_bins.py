@@ -11,24 +11,10 @@ import math
 from collections import defaultdict
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsc.experiments.result import Experiment, Finding, Lines, Options, Result
-from dsc.experiments.texture_trials import (
-    ANGLES,
-    COLUMNS,
-    FULL,
-    PARTS,
-    QUICK,
-    STRIDES,
-    SUITE,
-    TURNED,
-    Integers,
-    Size,
-    Trial,
-    open_textures,
-    run_trials,
-)
+from dsc.experiments import texture_trials as trials
+from dsc.experiments.result import Experiment, Finding, Floats, Lines, Options, Result
+from dsc.experiments.texture_trials import Integers, Size, Trial, open_textures, run_trials
 from dsc.texture import ATOM_WEIGHT, chi_square
 
 REPEATS = 30  # draws of a few neighbours
@@ -53,42 +39,39 @@ CLASSES, ATOMS, DEFAULT = "0: classes", "∞: atoms", "1/4"  # the classifier's
 NOTE = (
     "n: patches of a training picture; b: atoms of all classes. One half of the training pictures, "
     "learned from, is the neighbours of the other; both in turn, number of seeds: {}. Turned: the "
-    f"middle of a picture, by {', '.join(f'{angle:g}°' for angle in ANGLES)}, by a spline; with a "
-    "part of the patches, of the neighbours too. More than the best: of all columns together, with "
-    "one standard error over pictures. Errors with some neighbours are means of "
+    f"middle of a picture, by {', '.join(f'{angle:g}°' for angle in trials.ANGLES)}, by a spline; "
+    "with a part of the patches, of the neighbours too. More than the best: of all columns "
+    "together, with one standard error over pictures. Errors with some neighbours are means of "
     f"{REPEATS} draws."
 )
 
-Floats = NDArray[np.float64]
 Wrong = dict[str, Integers]  # by histogram: (column, picture) how often it was wrong
 Errors = dict[str, dict[str, list[float]]]  # by histogram and number of neighbours
 
 
 def run(options: Options) -> Result:
     """Learn from each half for every seed, and count the wrong pictures of the other half."""
-    size = QUICK if options.quick else FULL
+    size = trials.QUICK if options.quick else trials.FULL
     errors: Errors = {name: defaultdict(list) for name in HISTOGRAMS}
     with open_textures(options.data, size.n_classes) as (label, data):
-        wrong = {name: np.zeros((len(COLUMNS), len(data)), np.int64) for name in HISTOGRAMS}
+        wrong = {name: np.zeros((len(trials.COLUMNS), len(data)), int) for name in HISTOGRAMS}
         for trial in run_trials(data, size):
             _judge(trial, size.neighbours, wrong, errors)
-    means = {
-        name: {few: float(np.mean(values)) for few, values in some.items()}
-        for name, some in errors.items()
-    }
+    means = {h: {n: float(np.mean(some)) for n, some in errors[h].items()} for h in HISTOGRAMS}
     return _result(label, wrong, means, size)
 
 
 def _result(label: str, wrong: Wrong, means: dict[str, dict[str, float]], size: Size) -> Result:
     totals = {name: some.sum(axis=1) for name, some in wrong.items()}
     n_upright = size.n_seeds * wrong[CLASSES].shape[1]
-    n_each = [n_upright] + [len(ANGLES) * n_upright] * len(PARTS)
+    n_each = [n_upright] + [len(trials.ANGLES) * n_upright] * len(trials.PARTS)
+    columns = dict(zip(trials.COLUMNS, n_each, strict=True))
     best, chosen, excess = compare(wrong)
     return Result(
         data=label,
         header=(
             "weight of atoms, power",
-            *(f"{column}, wrong of {n:,}" for column, n in zip(COLUMNS, n_each, strict=True)),
+            *(f"{column}, wrong of {n:,}" for column, n in columns.items()),
             f"together, wrong of {sum(n_each):,}",
             "more than the best",
             *(f"turned, {n} neighbours a class" for n in size.neighbours),
@@ -107,14 +90,14 @@ def _result(label: str, wrong: Wrong, means: dict[str, dict[str, float]], size: 
             "patches": Lines(
                 "turned pictures not learned from, with as many patches as a stride leaves",
                 {name: totals[name][1:].tolist() for name in (CLASSES, DEFAULT, ATOMS)},
-                [1, *STRIDES],
+                [1, *trials.STRIDES],
                 x_name="stride",
                 y_name=f"wrong of {n_each[-1]:,}",
                 is_log=False,
             )
         },
         numbers={
-            "wrong": {n: dict(zip(COLUMNS, t.tolist(), strict=True)) for n, t in totals.items()},
+            "wrong": {n: dict(zip(columns, t.tolist(), strict=True)) for n, t in totals.items()},
             "more_than_best": excess,
             "best": best,
             "chosen": chosen,
@@ -131,8 +114,8 @@ def _judge(trial: Trial, neighbours: tuple[int, ...], wrong: Wrong, errors: Erro
     for column, counts, near in trial.comparisons():
         for name, distances in all_distances(counts, near).items():
             missed = known[distances.argmin(axis=1)] != trial.truth
-            wrong[name][COLUMNS.index(column), trial.places] += missed
-            if column == TURNED:
+            wrong[name][trials.COLUMNS.index(column), trial.places] += missed
+            if column == trials.TURNED:
                 for n in neighbours:
                     errors[name][str(n)] += _few(distances, known, trial.truth, n)
 
@@ -191,26 +174,25 @@ def compare(wrong: Wrong) -> tuple[str, str, dict[str, tuple[int, float]]]:
 
 def _findings(means: dict[str, dict[str, float]], wrong: Wrong, size: Size) -> tuple[Finding, ...]:
     best, chosen, excess = compare(wrong)
+    more, error = excess[CLASSES]
     default, classes, atoms = (wrong[name].sum(axis=1) for name in (DEFAULT, CLASSES, ATOMS))
     few = str(min(size.neighbours))
     return (
-        Finding(
+        Finding.added(
             f"the default, atoms with {DEFAULT} of the weight of classes, is the nearest to the "
             "paper of the histograms within one standard error of the best",
             f"{default.sum()} are wrong; with {best}, the best, {wrong[best].sum()}; with classes "
-            f"alone {classes.sum()} ({excess[CLASSES][0]} ± {excess[CLASSES][1]:.1f} more than the "
-            f"best), with atoms alone {atoms.sum()}; nearest is {chosen}",
+            f"alone {classes.sum()} ({more} ± {error:.1f} more than the best), with atoms alone "
+            f"{atoms.sum()}; nearest is {chosen}",
             chosen == DEFAULT,
-            by="dsc",
         ),
-        Finding(
-            f"atoms alone need many patches and many neighbours: {COLUMNS[-1]}, and with {few} of "
-            "each class, they are worse than classes",
+        Finding.added(
+            f"atoms alone need many patches and many neighbours: {trials.COLUMNS[-1]}, and with "
+            f"{few} of each class, they are worse than classes",
             f"{atoms[-1]} are wrong against {classes[-1]} (both: {default[-1]}), and the error is "
             f"{means[ATOMS][few]:.4f} against {means[CLASSES][few]:.4f} (both: "
             f"{means[DEFAULT][few]:.4f})",
             bool(atoms[-1] > classes[-1]) and means[ATOMS][few] > means[CLASSES][few],
-            by="dsc",
         ),
     )
 
@@ -221,7 +203,7 @@ EXPERIMENT = Experiment(
     paper="histograms of classes; others are not looked at",
     ours="of 9,600 classifications of training pictures not learned from, 110 are wrong with both "
     "(atoms with a quarter of the weight), 130 with classes, 247 with atoms",
-    needs=f"{SUITE} in DSC_DATA (else drawn textures)",
+    needs=f"{trials.SUITE} in DSC_DATA (else drawn textures)",
     duration="about 15 minutes",
     run=run,
 )

@@ -6,7 +6,6 @@ is, turned by a spline, and turned with a part of the patches, as strides of 2 a
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
+from dsc.bench import PAPER_FILES, paper_file
 from dsc.engine import Engine, open_engine
-from dsc.experiments.data import SPLINE_ORDER, TEXTURES, check_paper
-from dsc.experiments.textures import write_suite
+from dsc.experiments.data import LabelledImage, check_paper
+from dsc.experiments.textures import turned_grid, write_suite
 from dsc.images import Image, open_images
 from dsc.texture import (
     Dataset,
@@ -31,7 +30,7 @@ from dsc.texture import (
     read_inputs,
 )
 
-SUITE = TEXTURES.file.split("/")[0]
+SUITE = PAPER_FILES["textures"].split("/")[0]
 ANGLES = (20.0, 50.0, 80.0)  # degrees
 STRIDES = (2, 4)  # of stride² patches one is kept
 UPRIGHT, TURNED = "upright", "turned"
@@ -108,25 +107,16 @@ def _trial(data: Dataset, half: int, config: TextureConfig, engine: Engine) -> T
 
 
 def _some(data: Dataset, places: Integers) -> Dataset:
-    return Dataset(
-        tuple(data.images[i] for i in places),
-        tuple(data.labels[i] for i in places),
-        tuple(data.angles[i] for i in places),
-    )
+    columns = (data.images, data.labels, data.angles)
+    return Dataset(*(tuple(column[i] for i in places) for column in columns))
 
 
 def turned_middle(grey: NDArray[np.floating], angle: float) -> NDArray[np.float32]:
     """The largest square that stays inside a picture at any angle, turned about its middle."""
-    side = int(min(grey.shape) / np.sqrt(2))
-    step = np.arange(side) - (side - 1) / 2
-    y, x = np.meshgrid(step, step, indexing="ij")
-    cos, sin = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
-    middle = [(n - 1) / 2 for n in grey.shape]
-    places = [middle[0] + y * cos + x * sin, middle[1] - y * sin + x * cos]
-    turned = ndimage.map_coordinates(
-        grey.astype(np.float64), places, order=SPLINE_ORDER, mode="mirror"
-    )
-    return np.asarray(turned, np.float32)
+    y, x = turned_grid(int(min(grey.shape) / np.sqrt(2)), angle)
+    height, width = grey.shape
+    image = LabelledImage("", grey.astype(np.float64))
+    return image.at(y + (height - 1) / 2, x + (width - 1) / 2).astype(np.float32)
 
 
 def _thin(counts: Integers, part: int, rng: np.random.Generator) -> Integers:
@@ -143,9 +133,9 @@ def open_textures(choice: str, n_classes: int | None) -> Iterator[tuple[str, Dat
     """The training pictures of the suite, or drawn ones in their place."""
     if choice == "paper":
         check_paper(["textures"])
-    folder = Path(os.environ.get("DSC_DATA", "."))
-    if choice in ("auto", "paper") and (folder / TEXTURES.file).is_file():
-        data = read_inputs(folder / SUITE)
+    train = paper_file("textures")
+    if train is not None and choice in ("auto", "paper"):
+        data = read_inputs(train.parents[1])
         names = sorted({str(label) for label in data.labels})[:n_classes]
         keep = np.flatnonzero([label in names for label in data.labels])
         yield f"{SUITE}, {len(keep)} training pictures of {len(names)} classes", _some(data, keep)

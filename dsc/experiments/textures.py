@@ -1,4 +1,4 @@
-"""A small suite of drawn textures, for tests and for machines without the paper's pictures."""
+"""Drawn pictures, and a small suite of drawn textures, for machines without the paper's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from scipy import ndimage
 
 from dsc.errors import DscError, count_problem
 
 CLASSES = ("dashes", "mesh", "narrow", "wide")
-_NARROW, _WIDE, _MESH = 5.0, 9.0, 8.0  # wavelengths in pixels
+_WAVELENGTHS = {"mesh": 8.0, "narrow": 5.0, "wide": 9.0}  # in pixels
 _LENGTH, _WIDTH, _SPACING = 4.0, 1.2, 6.0  # of the dashes, in pixels
 _NOISE = 0.3  # standard deviation, that of the texture being 1
 
@@ -30,26 +31,18 @@ def write_suite(
     """Write a suite of four classes in the layout of Outex, and return its folder.
 
     All pictures have the same grey values in another order, so that only their arrangement tells
-    the classes apart. No two are the same texture: each has its own phases, places and noise.
-
-    Parameters
-    ----------
-    folder
-        Where to, new or empty.
-    n_train
-        Training pictures per class, all at angle 0.
-    n_test
-        Test pictures per class and angle.
-    angles
-        Angles of the test pictures, in degrees.
-    size
-        Pixels along each side.
-    seed
-        Of everything random.
+    the classes apart. No two are the same texture: each has its own phases, places and noise. For
+    training there are `n_train` of each class, all at angle 0; for testing `n_test` of each class
+    and angle, in degrees. The folder is new or empty, the pictures are squares of `size` pixels.
     """
-    _check(
-        folder, angles, n_train=(n_train, 1), n_test=(n_test, 1), size=(size, 16), seed=(seed, 0)
-    )
+    counts = {"n_train": (n_train, 1), "n_test": (n_test, 1), "size": (size, 16), "seed": (seed, 0)}
+    problems = [count_problem(name, found, least) for name, (found, least) in counts.items()]
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        problems.append(f"folder: found {folder}, need a new or empty one")
+    if not len(angles) or not np.isfinite(angles).all():
+        problems.append(f"angles: found {angles}, need at least one, in degrees")
+    if any(problems):
+        raise DscError("; ".join(filter(None, problems)))
     turned = [("000/train.txt", 0.0)] * n_train
     turned += [("000/test.txt", float(angle)) for angle in angles for _ in range(n_test)]
     classes = [f"{name} {label} 1" for label, name in enumerate(CLASSES)]
@@ -60,7 +53,7 @@ def write_suite(
         for number, (part, angle) in enumerate(turned):
             stem = f"{label * len(turned) + number:06d}"
             rng = np.random.default_rng([seed, label, number])
-            pixels = draw_image(name, size, angle, rng)
+            pixels = _add_noise(draw_texture(name, size, angle, rng), rng)
             Image.fromarray(pixels).save(folder / "images" / f"{stem}.png")
             lines[part].append(f"{stem}.ras {label}")
             lines["defs.txt"].append(f"{stem}.ras drawn 100dpi {angle:02.10g}")
@@ -69,9 +62,8 @@ def write_suite(
     return folder
 
 
-def draw_image(name: str, size: int, angle: float, rng: np.random.Generator) -> NDArray[np.uint8]:
+def _add_noise(texture: Grey, rng: np.random.Generator) -> NDArray[np.uint8]:
     """A texture with noise; the 256 levels are equally frequent: (y, x)."""
-    texture = draw_texture(name, size, angle, rng)
     texture = (texture - texture.mean()) / texture.std()
     noisy = texture + _NOISE * rng.standard_normal(texture.shape)
     rank = np.empty(noisy.size, np.int64)
@@ -84,20 +76,20 @@ def draw_texture(name: str, size: int, angle: float, rng: np.random.Generator) -
 
     It is evaluated at the turned coordinates of the pixels, not interpolated.
     """
-    y, x = np.mgrid[:size, :size] - (size - 1) / 2
-    turn = np.deg2rad(angle)
-    u = x * np.cos(turn) - y * np.sin(turn)  # y points down
-    v = x * np.sin(turn) + y * np.cos(turn)
+    v, u = turned_grid(size, angle)
     if name == "dashes":
         return _dashes(u, v, size, rng)
     phase = 2 * np.pi * rng.random(2)
-    if name == "mesh":
-        return _waves(u, _MESH, phase[0]) + _waves(v, _MESH, phase[1])
-    return _waves(u, _NARROW if name == "narrow" else _WIDE, phase[0])
+    wavelength = _WAVELENGTHS[name]
+    across = np.cos(2 * np.pi * v / wavelength + phase[1]) if name == "mesh" else 0
+    return np.asarray(np.cos(2 * np.pi * u / wavelength + phase[0]) + across)
 
 
-def _waves(along: Grey, wavelength: float, phase: float) -> Grey:
-    return np.asarray(np.cos(2 * np.pi * along / wavelength + phase))
+def turned_grid(size: int, angle: float) -> tuple[Grey, Grey]:
+    """(y, x) of the pixels of a square from its middle, turned by an angle in degrees."""
+    y, x = np.mgrid[:size, :size] - (size - 1) / 2
+    cos, sin = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
+    return y * cos + x * sin, x * cos - y * sin  # y points down
 
 
 def _dashes(u: Grey, v: Grey, size: int, rng: np.random.Generator) -> Grey:
@@ -110,12 +102,42 @@ def _dashes(u: Grey, v: Grey, size: int, rng: np.random.Generator) -> Grey:
     return texture
 
 
-def _check(folder: Path, angles: Sequence[float], **counts: tuple[object, int]) -> None:
-    """Refuse all that is wrong at once; `counts` are values and the least of each."""
-    problems = [count_problem(name, found, least) for name, (found, least) in counts.items()]
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        problems.append(f"folder: found {folder}, need a new or empty one")
-    if not len(angles) or not np.isfinite(angles).all():
-        problems.append(f"angles: found {angles}, need at least one, in degrees")
-    if any(problems):
-        raise DscError("; ".join(filter(None, problems)))
+def synthetic_image(name: str) -> Grey:
+    """Edges and flat regions for "cameraman", a warped mesh for "net": (y, x) in [0, 1]."""
+    return _mesh(320) if name == "net" else _regions(256)
+
+
+def _regions(size: int) -> Grey:
+    """Half-planes and disks of random grey, slightly blurred, with a little noise."""
+    rng = np.random.default_rng(7)
+    y, x = np.mgrid[:size, :size] / size
+    grey = np.full((size, size), 0.5)
+    for _ in range(60):
+        cy, cx, radius, turn, level = rng.random(5)
+        across = (x - cx) * np.cos(2 * np.pi * turn) + (y - cy) * np.sin(2 * np.pi * turn)
+        inside = np.hypot(x - cx, y - cy) < 0.05 + 0.2 * radius
+        grey[inside & (across > -0.08)] = level
+    noise = 0.01 * rng.standard_normal(grey.shape)
+    return np.asarray((ndimage.gaussian_filter(grey, 0.7) + noise).clip(0, 1))
+
+
+def _mesh(size: int) -> Grey:
+    """A mesh of bright threads whose direction and width vary slowly."""
+    rng = np.random.default_rng(8)
+    y, x = np.mgrid[:size, :size].astype(float)
+    bend = ndimage.gaussian_filter(rng.standard_normal((2, size, size)), (0, 30, 30), mode="wrap")
+    bend = 12 * (bend / np.abs(bend).max(axis=(1, 2), keepdims=True))
+    u, v = (x + y) / np.sqrt(2) + bend[0], (x - y) / np.sqrt(2) + bend[1]
+    threads = np.maximum(np.cos(2 * np.pi * u / 16), np.cos(2 * np.pi * v / 16))
+    noise = 0.02 * rng.standard_normal(threads.shape)
+    return np.asarray((0.5 + 0.4 * np.tanh(3 * (threads - 0.5)) + noise).clip(0, 1))
+
+
+def comma_image(diameter: int) -> Grey:
+    """A lopsided template in the middle of a picture three disks wide: a bar, a hook and a dot."""
+    size = 3 * diameter
+    y, x = (np.mgrid[:size, :size] - (size - 1) / 2) / (diameter / 2)  # radius 1 is the rim
+    bar = np.exp(-((x + 0.15) ** 2) / 0.02) * np.exp(-((y / 0.6) ** 6))
+    hook = np.exp(-((np.hypot(x - 0.15, y + 0.25) - 0.32) ** 2) / 0.01) * (x > -0.1) * (y < -0.1)
+    dot = np.exp(-((x - 0.4) ** 2 + (y - 0.4) ** 2) / 0.03)
+    return np.asarray(ndimage.gaussian_filter(bar + 0.9 * hook - 1.2 * dot, diameter / 42))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc import Dictionary, LearnConfig, SteerableBasis, disk_basis, learn_many
-from dsc.experiments.data import LabelledImage, paper_or_stand_in
+from dsc import Dictionary, LearnConfig, SteerableBasis, disk_basis
+from dsc.experiments.data import HEAD, LabelledImage, paper_or_stand_in
+from dsc.experiments.learning import coded, learn_all
 from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
-from dsc.experiments.synthetic import comma_image
+from dsc.experiments.textures import comma_image
 from dsc.experiments.turning import cut_turned
 
 RECOVERED = 0.99
 FAR_BELOW = 5  # times
 N_SHOWN = 8
-HEAD = (0.28, 0.44)  # of the cameraman, as fractions of the picture
 STANDARD = {"standard M=1, K=1": (1, 1), "standard M=2, K=2": (2, 2)}
 OURS = "rotational M=1, K=2"
 
@@ -48,23 +49,22 @@ def run(options: Options) -> Result:
     energy = float((patches.astype(np.float64) ** 2).mean())
     models = {**standard, OURS: starts[best]}
     errors = {name: model.mse / energy for name, model in models.items()}
-    numbers = {
-        "relative_error": errors,
-        "correlation": likeness[best],
-        "best_start": best,
-        "correlation_of_every_start": likeness,
-        "relative_error_of_every_start": {n: m.mse / energy for n, m in starts.items()},
-    }
+    shown = {OURS: f"{likeness[best]:.4f}"}
     return Result(
         data=label,
         header=("dictionary", "error (fraction of energy)", "against ours", "likeness"),
         rows=tuple(
-            (name, f"{e:.4f}", f"{e / errors[OURS]:.1f} ×",
-             f"{likeness[best]:.4f}" if name == OURS else "")
-            for name, e in errors.items()
+            (name, f"{error:.4f}", f"{error / errors[OURS]:.1f} ×", shown.get(name, ""))
+            for name, error in errors.items()
         ),
         figures={"toy": _figure(template, squares[:N_SHOWN], models, basis)},
-        numbers=numbers,
+        numbers={
+            "relative_error": errors,
+            "correlation": likeness[best],
+            "best_start": best,
+            "correlation_of_every_start": likeness,
+            "relative_error_of_every_start": {n: m.mse / energy for n, m in starts.items()},
+        },
         findings=_findings(errors, likeness, best),
         notes=(
             "Patches are exact: the template's spline is sampled at turned places. Both updates "
@@ -72,7 +72,7 @@ def run(options: Options) -> Result:
             "taken, which needs no knowledge of the template. With K = M a standard dictionary is "
             "a principal subspace, whatever its start.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _toy_patches(choice: str, size: Size) -> tuple[str, Floats, NDArray[np.float32]]:
@@ -85,17 +85,13 @@ def _toy_patches(choice: str, size: Size) -> tuple[str, Floats, NDArray[np.float
         image = LabelledImage(f"a template cut out of {whole.label}", whole.grey)
         y, x = np.array(HEAD) * image.grey.shape
     label = f"{image.label}; {size.n_patches:,} patches of diameter {size.diameter}"
-    rng = np.random.default_rng(0)
-
-    def cut(theta: NDArray[np.float64]) -> NDArray[np.float64]:
-        here = np.ones_like(theta)
-        return cut_turned(image, y * here, x * here, theta, size.diameter)
-
-    template = cut(np.zeros(1))
+    turns = np.random.default_rng(0).uniform(0, 2 * np.pi, (2, size.n_patches))
+    template, one, other = (
+        cut_turned(image, np.array([y]), np.array([x]), theta, size.diameter)
+        for theta in (np.zeros(1), *turns)
+    )
     mean = template.mean()
-    turns = rng.uniform(0, 2 * np.pi, (2, size.n_patches))
-    patches = cut(turns[0]) + cut(turns[1]) - 2 * mean
-    return label, template - mean, patches.astype(np.float32)
+    return label, template - mean, (one + other - 2 * mean).astype(np.float32)
 
 
 def _learn(squares: NDArray[np.float32], size: Size) -> dict[str, Dictionary]:
@@ -104,13 +100,10 @@ def _learn(squares: NDArray[np.float32], size: Size) -> dict[str, Dictionary]:
         name: LearnConfig(m, k, basis="pixels", n_iterations=size.n_iterations // 2)
         for name, (m, k) in STANDARD.items()
     }
-    for update in ("ksvd", "mod"):
-        for seed in range(size.n_starts):
-            configs[f"{update}, start {seed}"] = LearnConfig(
-                1, 2, n_iterations=size.n_iterations, update=update, seed=seed
-            )
-    models = learn_many([(squares, config) for config in configs.values()])
-    return dict(zip(configs, models, strict=True))
+    rotational = LearnConfig(1, 2, n_iterations=size.n_iterations)
+    for update, seed in product(("ksvd", "mod"), range(size.n_starts)):
+        configs[f"{update}, start {seed}"] = replace(rotational, update=update, seed=seed)
+    return learn_all(squares, configs)
 
 
 def _likeness(model: Dictionary, template: Floats, basis: SteerableBasis) -> float:
@@ -121,21 +114,15 @@ def _likeness(model: Dictionary, template: Floats, basis: SteerableBasis) -> flo
 
 
 def _figure(
-    template: Floats,
-    squares: NDArray[np.float32],
-    models: dict[str, Dictionary],
-    basis: SteerableBasis,
+    template: Floats, squares: Floats, models: dict[str, Dictionary], basis: SteerableBasis
 ) -> ImageRows:
     """Like the paper's figure: true atom, patches, and for each dictionary atoms and codings."""
-    rows: dict[str, Floats] = {
+    rows = {
         "true atom": basis.to_image(template),
         "patches": basis.to_image(squares[:, basis.mask]),
     }
     for name, model in models.items():
-        codes = model.encode(squares).codes
-        assert codes is not None
-        rows[f"{name}: atoms"] = model.atoms_pixels
-        rows[f"{name}: codings"] = model.decode(codes)
+        rows |= {f"{name}: atoms": model.atoms_pixels, f"{name}: codings": coded(model, squares)}
     caption = "the true atom, some patches, and for each dictionary its atoms and its codings"
     return ImageRows(caption, rows, like="patches")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage, sparse
+from scipy import sparse
 
-from dsc import pixel_basis, rotation_matrix
-from dsc.experiments.data import SPLINE_ORDER, LabelledImage
+from dsc import SteerableBasis, pixel_basis, rotation_matrix
+from dsc.experiments.data import LabelledImage
 
 RIM = 4  # pixels around a disk, more than an interpolation reaches
 
@@ -34,6 +35,10 @@ class TurnedDisks:
         names = ("before", "after", "theta")
         return TurnedDisks(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
 
+    def steered(self, basis: SteerableBasis) -> NDArray[np.floating]:
+        """The disks turned in a basis."""
+        return basis.reconstruct(basis.steer(basis.project(self.before), self.theta))
+
     def error(self, turned: NDArray[np.floating]) -> float:
         """Energy of the difference to the truth, as a fraction of the truth's energy."""
         return float(((turned - self.after) ** 2).sum() / (self.after**2).sum())
@@ -41,15 +46,17 @@ class TurnedDisks:
 
 def cut_turned(image: LabelledImage, y: Floats, x: Floats, theta: Floats, diameter: int) -> Floats:
     """Disks centred at (y, x) of the picture turned about them by theta: (patch, pixel)."""
-    center = (diameter - 1) / 2
-    dy, dx = (axis - center for axis in np.nonzero(pixel_basis(diameter).mask))
+    dy, dx = (axis - (diameter - 1) / 2 for axis in np.nonzero(pixel_basis(diameter).mask))
     offset = (dx - 1j * dy) * np.exp(-1j * theta)[:, None]  # y points down, angles grow upwards
-    places = [y[:, None] - offset.imag, x[:, None] + offset.real]
-    return np.asarray(
-        ndimage.map_coordinates(
-            image.spline, places, order=SPLINE_ORDER, prefilter=False, mode="mirror"
-        )
-    )
+    return image.at(y[:, None] - offset.imag, x[:, None] + offset.real)
+
+
+def cut_both(
+    image: LabelledImage, y: Floats, x: Floats, theta: Floats, diameter: int
+) -> TurnedDisks:
+    """Disks centred at (y, x), before and after the turn."""
+    before, after = (cut_turned(image, y, x, turn, diameter) for turn in (0 * theta, theta))
+    return TurnedDisks(before, after, theta)
 
 
 def turned_disks(
@@ -57,15 +64,13 @@ def turned_disks(
 ) -> TurnedDisks:
     """Random disks of all pictures, each turned by one of `n_turns` random angles."""
     rng = np.random.default_rng(diameter)
-    turns = rng.uniform(0, 2 * np.pi, n_turns)
+    theta = np.resize(rng.uniform(0, 2 * np.pi, n_turns), per_image)
     parts = []
     for image in images:
         high = np.array(image.grey.shape)[:, None] - diameter
         y, x = rng.integers(diameter, high, (2, per_image)).astype(float)
-        theta = np.resize(turns, per_image)
-        still = np.zeros(per_image)
-        parts.append([cut_turned(image, y, x, t, diameter) for t in (still, theta)] + [theta])
-    return TurnedDisks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        parts.append(cut_both(image, y, x, theta, diameter))
+    return reduce(TurnedDisks.joined, parts)
 
 
 def interpolate(
@@ -73,17 +78,8 @@ def interpolate(
 ) -> Floats:
     """The disks turned by "nearest" or "bicubic" interpolation of their own pixels.
 
-    Parameters
-    ----------
-    disks
-        What to turn, and by how much.
-    diameter
-        Pixels across.
-    method
-        "nearest" or "bicubic".
-    zeros_outside
-        Take what is outside the disk for zero; else the weights of the neighbours inside are
-        scaled to sum to one.
+    With `zeros_outside`, what is outside the disk counts as zero; else the weights of the
+    neighbours inside are scaled to sum to one.
     """
     make = zero_padded_matrix if zeros_outside else rotation_matrix
     turned = np.empty_like(disks.before)
@@ -96,6 +92,5 @@ def interpolate(
 def zero_padded_matrix(diameter: int, theta: float, method: str) -> sparse.csr_array:
     """The matrix of a disk with zeros around it: the middle of that of a larger disk."""
     larger = pixel_basis(diameter + 2 * RIM)
-    middle = np.pad(pixel_basis(diameter).mask, RIM)
-    inside = np.flatnonzero(middle[larger.mask])
+    inside = np.flatnonzero(np.pad(pixel_basis(diameter).mask, RIM)[larger.mask])
     return rotation_matrix(larger.diameter, theta, method)[inside][:, inside]

@@ -172,7 +172,7 @@ def test_coding__rotational_is_below_standard_at_equal_size(name, results):
 
 
 def test_coding__leaves_out_the_curve_of_spams_where_it_is_missing(monkeypatch):
-    monkeypatch.setattr("dsc.experiments.coding.has_spams", lambda: False)
+    monkeypatch.setattr("dsc.experiments.learning.find_spec", lambda name: None)
     result = run_experiment("net", Options(quick=True, data="synthetic"))
     assert "SPAMS online" not in result.header
     assert any("not installed" in note for note in result.notes)

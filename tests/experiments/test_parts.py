@@ -5,10 +5,10 @@ import pytest
 
 import dsc
 from dsc.experiments.data import LabelledImage, coding_patches
+from dsc.experiments.learning import rotated_groups
 from dsc.experiments.sweeps import flat_from
-from dsc.experiments.synthetic import comma_image
+from dsc.experiments.textures import comma_image
 from dsc.experiments.turning import cut_turned, interpolate, turned_disks
-from dsc.experiments.twins import rotated_groups
 
 
 @pytest.fixture(scope="module")
