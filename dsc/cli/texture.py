@@ -10,19 +10,7 @@ from typing import Any
 
 import click
 
-from dsc.cli.options import (
-    ENGINE,
-    answer,
-    config_option,
-    engine_options,
-    json_option,
-    options_of,
-    resumable,
-    run_options,
-    say,
-    stacked,
-    take,
-)
+from dsc.cli import options as shared
 from dsc.cli.progress import Progress
 from dsc.dictionary import RunTarget
 from dsc.engine import open_engine
@@ -53,7 +41,7 @@ from dsc.texture import (
 DATA = ("problem", "classes")
 RUN = ("out", "resume", "overwrite")
 
-data_options = stacked(
+data_options = shared.stacked(
     click.option(
         "--problem", default="000", show_default=True, help="Which problem of an Outex suite."
     ),
@@ -70,20 +58,20 @@ def texture() -> None:
 
 @texture.command()
 @click.argument("pictures")
-@run_options
-@options_of(TextureConfig)
+@shared.run_options
+@shared.options_of(TextureConfig)
 @data_options
-@engine_options
-@config_option
-@json_option
+@shared.engine_options
+@shared.config_option
+@shared.json_option
 def fit(pictures: str, as_json: bool, **options: Any) -> None:
     """Learn to tell the classes of PICTURES apart: one folder per class, or an Outex suite."""
     begin = time.perf_counter()
-    part, engine_choice = take(options, DATA), take(options, ENGINE)
-    target = _target(pictures, take(options, RUN), part)
+    part, engine_choice = shared.take(options, DATA), shared.take(options, shared.ENGINE)
+    target = _target(pictures, shared.take(options, RUN), part)
     config = TextureConfig.from_options(options)
     data = _training_data(pictures, part)
-    with resumable(str(target.path)), open_engine(**engine_choice) as engine:
+    with shared.resumable(str(target.path)), open_engine(**engine_choice) as engine:
         model = fit_texture(data, config, engine, target, Progress())
     summary = {
         "n_pictures": len(data),
@@ -94,7 +82,7 @@ def fit(pictures: str, as_json: bool, **options: Any) -> None:
         "out": target.path,
     }
     learned = f"{len(model.label_names)} classes from {len(data)} pictures in {target.path}"
-    answer(summary, as_json, learned, f"next: dsc texture predict {target.path} PICTURES...")
+    shared.answer(summary, as_json, learned, f"next: dsc texture predict {target.path} PICTURES...")
 
 
 @texture.command()
@@ -106,8 +94,8 @@ def fit(pictures: str, as_json: bool, **options: Any) -> None:
     metavar="FILE.jsonl",
     help="Note counted pictures there; those that are in it are not counted again.",
 )
-@engine_options
-@json_option
+@shared.engine_options
+@shared.json_option
 def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Say which class each of PICTURES (files, folders, globs) belongs to."""
     from dsc.report import write_maps
@@ -134,7 +122,7 @@ def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any
     ]
     seconds = time.perf_counter() - begin
     width = max(map(len, names))
-    answer(
+    shared.answer(
         {"predictions": rows, "n_pictures": len(rows), "seconds": seconds},
         as_json,
         *(f"{r['picture']:<{width}}  {r['label']}  (χ² {r['distance']:.4f})" for r in rows),
@@ -143,7 +131,7 @@ def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any
 
 @texture.command()
 @click.argument("pictures")
-@run_options
+@shared.run_options
 @click.option(
     "--test", metavar="FOLDER", help="Test pictures, one folder per class; a suite has its own."
 )
@@ -154,17 +142,17 @@ def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any
     metavar="RUN",
     help="Another evaluation of the same data, for the table of methods; may be repeated.",
 )
-@options_of(TextureConfig)
+@shared.options_of(TextureConfig)
 @data_options
-@engine_options
-@config_option
-@json_option
+@shared.engine_options
+@shared.config_option
+@shared.json_option
 def evaluate(pictures: str, test: str | None, lbp: bool, as_json: bool, **options: Any) -> None:
     """Learn from the training pictures of PICTURES, classify its test pictures, and report."""
     from dsc.report import compared_method, write_texture_report
 
-    part, engine_choice = take(options, DATA), take(options, ENGINE)
-    target = _target(pictures, take(options, RUN), part, test=test, lbp=lbp)
+    part, engine_choice = shared.take(options, DATA), shared.take(options, shared.ENGINE)
+    target = _target(pictures, shared.take(options, RUN), part, test=test, lbp=lbp)
     compare = options.pop("compare")
     config = TextureConfig.from_options(options)
     data = Benchmark(
@@ -173,7 +161,7 @@ def evaluate(pictures: str, test: str | None, lbp: bool, as_json: bool, **option
         _test_data(pictures, test, part),
     )
     methods = [compared_method(path, data) for path in compare]
-    with resumable(str(target.path)), open_engine(**engine_choice) as engine:
+    with shared.resumable(str(target.path)), open_engine(**engine_choice) as engine:
         evaluation = evaluate_texture(data, config, engine, target, Progress())
         methods += lbp_methods(data, engine) if lbp else []
     facts = write_texture_report(Path(target.path) / "report", evaluation, methods)
@@ -181,7 +169,7 @@ def evaluate(pictures: str, test: str | None, lbp: bool, as_json: bool, **option
     more = ("pruned", "atoms_sha256", "confused_pairs", "methods")
     summary = {key: facts[key] for key in (*keys, *more)}
     summary |= {"seconds": facts["seconds"]["total"], "out": target.path}
-    answer(summary, as_json, *_evaluation_lines(summary))
+    shared.answer(summary, as_json, *_evaluation_lines(summary))
 
 
 def _evaluation_lines(found: dict[str, Any]) -> Iterator[str]:
@@ -200,7 +188,7 @@ def _evaluation_lines(found: dict[str, Any]) -> Iterator[str]:
     )
 
 
-grid_options = stacked(  # what is swept: each may be repeated, by default the paper's values
+grid_options = shared.stacked(  # what is swept: each may be repeated, by default the paper's values
     *(
         click.option(
             "--" + field.name.replace("_", "-"),
@@ -218,9 +206,9 @@ grid_options = stacked(  # what is swept: each may be repeated, by default the p
 
 @texture.command()
 @click.argument("pictures")
-@run_options
+@shared.run_options
 @grid_options
-@options_of(TextureConfig, skip=SWEPT)
+@shared.options_of(TextureConfig, skip=SWEPT)
 @click.option(
     "--held-out",
     default=0.88,
@@ -229,19 +217,19 @@ grid_options = stacked(  # what is swept: each may be repeated, by default the p
 )
 @click.option("--repeats", default=100, show_default=True, help="How often they are drawn anew.")
 @data_options
-@engine_options
-@json_option
+@shared.engine_options
+@shared.json_option
 def sweep(pictures: str, as_json: bool, **options: Any) -> None:
     """Find good settings on the training pictures of PICTURES by cross-validation."""
     from dsc.report import write_sweep_report
 
-    part, engine_choice = take(options, DATA), take(options, ENGINE)
-    target = _target(pictures, take(options, RUN), part)
-    grid = SweepGrid(**take(options, SWEPT))
-    validation = Validation(**take(options, ("held_out", "repeats")))
+    part, engine_choice = shared.take(options, DATA), shared.take(options, shared.ENGINE)
+    target = _target(pictures, shared.take(options, RUN), part)
+    grid = SweepGrid(**shared.take(options, SWEPT))
+    validation = Validation(**shared.take(options, ("held_out", "repeats")))
     swept = Sweep(TextureConfig.from_options(options), grid, validation)
     data = _training_data(pictures, part)
-    with resumable(str(target.path)), open_engine(**engine_choice) as engine:
+    with shared.resumable(str(target.path)), open_engine(**engine_choice) as engine:
         result = run_sweep(data, swept, engine, target, Progress(settings=True))
     report = Path(target.path) / "report"
     write_sweep_report(report, result)
@@ -255,7 +243,7 @@ def sweep(pictures: str, as_json: bool, **options: Any) -> None:
     if len(lines) > 1:
         lines.append(CAUTION)
     lines.append(f"the whole table is in {report}/table.md, see {report}/index.html")
-    answer({**result.to_dict(), "out": target.path}, as_json, *lines)
+    shared.answer({**result.to_dict(), "out": target.path}, as_json, *lines)
 
 
 def _target(pictures: str, run: dict[str, Any], part: dict[str, Any], **others: Any) -> RunTarget:
@@ -270,7 +258,9 @@ def _training_data(pictures: str, part: dict[str, Any]) -> Dataset:
     data = read_inputs(pictures, **part)
     if is_suite(pictures) and (extra := read_suite(pictures, **part).extra):
         listed = ", ".join(extra[:5]) + (", …" if len(extra) > 5 else "")
-        say(f"{len(extra)} pictures that no split names are left out: {listed}", as_json=True)
+        shared.say(
+            f"{len(extra)} pictures that no split names are left out: {listed}", as_json=True
+        )
     return data
 
 
