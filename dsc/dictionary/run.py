@@ -70,7 +70,12 @@ class Run:
     path: Path
 
     @staticmethod
-    def begin(target: RunTarget, identity: Identity, results: Sequence[str] = (MODEL,)) -> Run:
+    def begin(
+        target: RunTarget,
+        identity: Identity,
+        results: Sequence[str] = (MODEL,),
+        logs: Sequence[str] = (),
+    ) -> Run:
         """Make the folder, and mark it as ours before anything else is written.
 
         An existing one is taken only if it is marked, and only to continue it or, on purpose, to
@@ -84,11 +89,14 @@ class Run:
             What decides the results; a run with another one is not continued.
         results
             Names of the stores and files that finish the run.
+        logs
+            Names of the files that it writes besides.
         """
         if target.resume and target.overwrite:
             raise DscError("resume and overwrite: found both, need one of them at most")
         run = Run(Path(target.path))
-        mark = {"kind": KIND, "format": FORMAT, "results": list(results), "identity": identity}
+        mark = {"kind": KIND, "format": FORMAT, "token": uuid4().hex, "identity": identity}
+        mark |= {"results": list(results), "logs": [OPTIONS, LOG, *logs]}
         try:
             if run._is_occupied():
                 run._check(target)
@@ -97,7 +105,7 @@ class Run:
                     return run
                 run._clear()
             run.path.mkdir(parents=True, exist_ok=True)
-            write_whole(run.path / MARK, json.dumps({**mark, "token": uuid4().hex}, indent=1))
+            write_whole(run.path / MARK, json.dumps(mark, indent=1))
         except OSError as error:
             raise DscError(f"{run.path}: the run folder cannot be made: {error}") from error
         return run
@@ -115,12 +123,16 @@ class Run:
 
     @property
     def _mark(self) -> dict[str, Any]:
-        """What is in run.json; nothing where the folder is not ours."""
-        try:
-            mark = json.loads((self.path / MARK).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        """What is in run.json; nothing if the folder is not ours."""
+        mark = _read_json(self.path / MARK)
+        if mark.get("kind") != KIND:
             return {}
-        return mark if isinstance(mark, dict) and mark.get("kind") == KIND else {}
+        if mark.get("format") != FORMAT:
+            raise DscError(
+                f"{self.path}: found a run of format {mark.get('format')}, need {FORMAT}: use the "
+                "version of dsc that made it"
+            )
+        return mark
 
     @property
     def exists(self) -> bool:
@@ -152,17 +164,20 @@ class Run:
 
     def _clear(self) -> None:
         """Remove what an earlier run wrote."""
-        for name in (*self._mark["results"], OPTIONS, LOG, "features.jsonl"):
-            if (self.path / name).is_file():
-                (self.path / name).unlink()
-            else:
-                remove_store(self.path / name)
-        for checkpoint in self.checkpoints():
-            remove_store(checkpoint)
         report = self.path / "report" / "report.json"
-        if report.is_file():
-            for name in ("report.json", *json.loads(report.read_text()).get("files", ())):
-                (report.parent / Path(name).name).unlink(missing_ok=True)
+        facts = _read_json(report)
+        files = [self.path / Path(name).name for name in self._mark["logs"]]
+        if str(facts.get("kind")).startswith("dsc "):
+            files += [report, *(report.parent / Path(name).name for name in facts.get("files", ()))]
+        for path in files:
+            path.unlink(missing_ok=True)
+        for name in self._mark["results"]:
+            path = self.path / name
+            if ".." in Path(name).parts or Path(name).is_absolute():
+                raise DscError(f"{self.path}: its {MARK} names {name}, outside of it: remove it")
+            path.unlink() if path.is_file() else remove_store(path)
+        for path in self.checkpoints():
+            remove_store(path)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def write_options(self, options: dict[str, Any]) -> None:
@@ -208,6 +223,15 @@ class Run:
             if is_finished(path):
                 return load_checkpoint(path)
         return None
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """The object in a file; empty if there is none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _is_complete(path: Path) -> bool:

@@ -63,7 +63,7 @@ def fit_texture(
     if not (target.resume and Run(Path(target.path)).finished):
         check_textured(data.images, engine)
     identity = fit_identity(data, config, label_names)
-    run = Run.begin(target, identity)
+    run = Run.begin(target, identity, logs=["features.jsonl"])
     if run.finished:
         return TextureModel.load(run.model)
     run.write_options({**target.options, **asdict(config)})

@@ -238,6 +238,7 @@ def test_overwrite__removes_what_the_run_wrote_and_nothing_else(patches, run, do
     run = {"run": run, "done": done}[which]
     mine = [
         run / "notes.txt",
+        run / "features.jsonl",  # this run is of no textures: it is not ours
         run / "report" / "thesis.tex",
         run / "patches" / "a.zarr" / "zarr.json",
         run / "checkpoints" / "best.zarr" / "zarr.json",
@@ -251,6 +252,39 @@ def test_overwrite__removes_what_the_run_wrote_and_nothing_else(patches, run, do
     assert all(path.read_text() == "{}" for path in mine)
     assert tomllib.loads((run / "run.toml").read_text())["seed"] == 8
     assert sum(event["event"] == "start" for event in Run(run).events()) == 1
+
+
+@pytest.mark.parametrize("text", ['{"kind": "thesis", "files": ["a.txt"]}', "[1]", "half a {"])
+def test_overwrite__a_report_of_others_is_kept(patches, done, text):
+    report = done / "report"
+    report.mkdir(exist_ok=True)
+    (report / "report.json").write_text(text)
+    (report / "a.txt").write_text("mine")
+    learn(patches, run=done, overwrite=True, **OPTIONS)
+    assert (report / "report.json").read_text() == text
+    assert (report / "a.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["../precious.txt", "/tmp/dsc-precious.txt"])
+def test_overwrite__never_leaves_the_folder(patches, done, tmp_path, name):
+    (tmp_path / "precious.txt").write_text("mine")
+    mark = json.loads((done / "run.json").read_text())
+    mark["results"].append(name)
+    mark["logs"].append(name)
+    (done / "run.json").write_text(json.dumps(mark))
+    with pytest.raises(DscError, match="outside of it"):
+        learn(patches, run=done, overwrite=True, **OPTIONS)
+    assert (tmp_path / "precious.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("start", [{}, {"resume": True}, {"overwrite": True}])
+def test_run__of_another_format_is_refused(patches, done, start):
+    mark = json.loads((done / "run.json").read_text())
+    (done / "run.json").write_text(json.dumps({**mark, "format": 2}))
+    before = contents(done)
+    with pytest.raises(DscError, match="found a run of format 2, need 1"):
+        learn(patches, run=done, **start, **OPTIONS)
+    assert contents(done) == before
 
 
 def test_run__resume_and_overwrite_together_are_refused(patches, run):
