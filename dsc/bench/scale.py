@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dsc.bench.timing import Say
 from dsc.errors import DscError
 from dsc.patches import PatchConfig, extract_patches
 
@@ -28,27 +29,22 @@ print(json.dumps({"peak": peak, "mse": model.mse, "n_patches": model.patches["n_
 """
 
 
-def run(quick: bool = False) -> dict[str, Any]:
+def run(quick: bool, say: Say) -> dict[str, Any]:
     """Learn from pictures of noise of both sizes, each in a process of its own."""
     if quick:
         raise DscError("quick and scale: found both, need one of them: scale has no quick version")
     if not Path("/proc/self/status").is_file():
         raise DscError("bench: the peak memory of a process is read from /proc, need Linux")
     results = {}
+    say(f"peak memory of learning under --memory-limit {LIMIT}")
     with tempfile.TemporaryDirectory() as folder:
         for name, side in SIDES.items():
             image, store = f"{folder}/{side}.npy", f"{folder}/{side}.zarr"
             np.save(image, np.random.default_rng(0).random((side, side), dtype=np.float32))
             extract_patches([image], store, PatchConfig(diameter=11))
             command = [sys.executable, "-c", PROGRAM, store, LIMIT]
-            results[name] = json.loads(subprocess.check_output(command))
+            results[name] = found = json.loads(subprocess.check_output(command))
+            say(f"  {found['n_patches']:>12,} patches: {found['peak'] / 1e6:,.0f} MB")
     few, many = (results[name]["peak"] for name in SIDES)
+    say(f"  ratio {many / few:.3f}")
     return {"limit": LIMIT, "runs": results, "ratio": many / few}
-
-
-def describe(summary: dict[str, Any]) -> str:
-    """The results for people."""
-    lines = [f"peak memory of learning under --memory-limit {summary['limit']}"]
-    for run in summary["runs"].values():
-        lines.append(f"  {run['n_patches']:>12,} patches: {run['peak'] / 1e6:,.0f} MB")
-    return "\n".join([*lines, f"  ratio {summary['ratio']:.3f}"])

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from dsc.basis import SteerableBasis, disk_basis
 from dsc.bench.images import MIN_STD, net_file
-from dsc.bench.timing import best_of_each
+from dsc.bench.timing import Say, best_of_each
 from dsc.dictionary import LearnConfig, learn, workload_of
 from dsc.engine import BLOCK, MergeTree, leaf_size
 from dsc.patches import PatchConfig, PatchSource, extract_patches
@@ -32,7 +32,7 @@ with nothing but the pursuit kernel: {speedup_of_pursuit:.2f} ×)
 {dask_overhead:.3f} × without reading the patches ({reading:.2f} s)"""
 
 
-def run(quick: bool = False) -> dict[str, Any]:
+def run(quick: bool, say: Say) -> dict[str, Any]:
     """Two threads against one, and the Dask path against its kernels in a bare loop."""
     with tempfile.TemporaryDirectory() as folder:
         name, image = net_file(Path(folder))
@@ -47,7 +47,11 @@ def run(quick: bool = False) -> dict[str, Any]:
         else:
             net = cut()
             cases = [(cut(100_000), CODING, 6), (net, CODING, 4), (net, NET, 6)]
-        return {"picture": name, "learning": [_time_learning(*case) for case in cases]}
+        learning = []
+        for case in cases:
+            learning.append(_time_learning(*case))
+            say(CASE.format(picture=name, **learning[-1]))
+        return {"picture": name, "learning": learning}
 
 
 def bare_loop(coords: NDArray[np.float32], basis: SteerableBasis, config: LearnConfig) -> None:
@@ -115,9 +119,3 @@ def _time_learning(source: PatchSource, config: LearnConfig, repeats: int) -> di
         "dask_overhead": (times["one_thread"] - times["reading"]) / times["bare_loop"],
         "over_kernels": times["one_thread"] / times["bare_loop"],
     }
-
-
-def describe(summary: dict[str, Any]) -> str:
-    """The results for people."""
-    cases = summary["learning"]
-    return "\n".join(CASE.format(picture=summary["picture"], **case) for case in cases)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 Key = TypeVar("Key")
 Run = Callable[[], object]
+Say = Callable[[str], None]  # shows a result as soon as it is measured
 
 
 def best_of_each(runs: dict[Key, Run], repeats: int) -> dict[Key, float]:

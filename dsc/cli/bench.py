@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from dsc.bench import run_bench
-from dsc.cli.options import answer, json_option
-from dsc.errors import DscError
+from dsc.cli.options import answer, json_option, say
 
 
 @click.command()
@@ -16,7 +15,7 @@ from dsc.errors import DscError
 @json_option
 def bench(quick: bool, system: bool, scale: bool, as_json: bool) -> None:
     """Time rotational coding and learning against other implementations."""
-    if quick and scale:
-        raise DscError("quick and scale: found both; memory at scale has no quick version")
-    summary, text = run_bench("scale" if scale else "system" if system else "coding", quick)
-    answer(summary, as_json, text)
+    which = "scale" if scale else "system" if system else "coding"
+    summary = run_bench(which, quick, lambda text: say(text, as_json))
+    if as_json:
+        answer(summary, as_json)

@@ -27,6 +27,8 @@ from dsc.engine import readable
 from dsc.errors import DscError
 from dsc.images import check_new_file, open_images, write_image
 
+MOST_ENTRIES = 12  # of a list that `dsc info` shows
+
 
 @click.command()
 @click.argument("patches")
@@ -124,4 +126,17 @@ def reconstruct(picture: str, model: str, out: str, stride: int, as_json: bool) 
 def info(path: str, as_json: bool) -> None:
     """Say what is in a patch set, a model, codes, or a run folder."""
     described = describe(path)
-    answer(described, as_json, *(f"{name:<20} {value}" for name, value in described.items()))
+    arrays = described.get("arrays", {})
+    lines = {name: _short(value) for name, value in described.items() if name != "arrays"}
+    lines |= {name: " × ".join(f"{size:,}" for size in shape) for name, shape in arrays.items()}
+    answer(described, as_json, *(f"{name:<20} {text}" for name, text in lines.items()))
+
+
+def _short(value: Any) -> str:
+    """A value in one line: of many entries the first and their number."""
+    if isinstance(value, dict):
+        value = [f"{name}: {_short(one)}" for name, one in value.items()]
+    if not isinstance(value, list):
+        return str(value)
+    more = f", … ({len(value):,} in all)" if len(value) > MOST_ENTRIES else ""
+    return ", ".join(map(str, value[:MOST_ENTRIES])) + more

@@ -18,6 +18,7 @@ from dsc.files import from_toml
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 ENGINE = ("scheduler", "n_workers", "memory_limit")
+TOML_TYPES: dict[str, Any] = {"integer": int, "float": (int, float), "boolean": bool, "choice": str}
 
 
 def stacked(*options: Decorator) -> Decorator:
@@ -94,9 +95,14 @@ def config_option(command: Command) -> Command:
             return
         options = from_toml(Path(value))
         known = [name for p in ctx.command.params if (name := p.name) and name != "config"]
-        wrong = [name for name in options if name not in known]
+        wrong = [str(unknown_choice(value, name, known)) for name in options if name not in known]
+        wrong += [
+            f"{value}: {problem}"
+            for parameter in ctx.command.params
+            if (problem := _type_problem(parameter, options.get(parameter.name or "")))
+        ]
         if wrong:
-            raise DscError("\n".join(str(unknown_choice(value, name, known)) for name in wrong))
+            raise DscError("\n".join(wrong))
         ctx.default_map = {**(ctx.default_map or {}), **options}
 
     return click.option(
@@ -107,6 +113,16 @@ def config_option(command: Command) -> Command:
         callback=load,
         help="A TOML file with options, such as the run.toml of a run folder.",
     )(command)
+
+
+def _type_problem(parameter: click.Parameter, given: Any) -> str:
+    """What is wrong with the type of a value in a TOML file; empty if nothing is."""
+    kind = parameter.type.name.split()[0]
+    entries = given if isinstance(given, list) else [] if given is None else [given]
+    for one in entries if kind in TOML_TYPES else ():
+        if not isinstance(one, TOML_TYPES[kind]) or isinstance(one, bool) != (kind == "boolean"):
+            return f"{parameter.name}: found {json.dumps(one)}, need a value of type {kind}"
+    return ""
 
 
 def take(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

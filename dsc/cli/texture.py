@@ -98,12 +98,14 @@ def fit(pictures: str, as_json: bool, **options: Any) -> None:
 @shared.json_option
 def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Say which class each of PICTURES (files, folders, globs) belongs to."""
-    from dsc.report import write_maps
+    from dsc.report import map_files, write_maps
 
     begin = time.perf_counter()
     maps, features = options.pop("maps"), options.pop("features")
     learned = TextureModel.load(model)
     found = open_images(list(pictures))
+    if maps is not None:
+        map_files(found, Path(maps))  # refuses before anything is labelled
     log = FeatureLog(Path(features), learned.labeller.identity) if features else None
     with open_engine(**options) as engine:
         counted = count_labels(found, learned.labeller, engine, log, Progress())

@@ -265,7 +265,5 @@ def describe(path: str | PathLike[str]) -> dict[str, Any]:
         return {**about, **run.options()}
     store = open_store(path)
     attributes = {name.removeprefix("dsc_"): value for name, value in store.attributes.items()}
-    arrays = {
-        name: " × ".join(f"{size:,}" for size in store.shape(name)) for name in store.variables
-    }
-    return {"kind": store.kind, **attributes, **arrays}
+    arrays = {name: list(store.shape(name)) for name in store.variables}
+    return {"kind": store.kind, **attributes, "arrays": arrays}

@@ -180,8 +180,13 @@ def _check_array(array: Any) -> None:
         raise DscError(f"patches: found shape {tuple(shape)}, need (patch, diameter, diameter)")
     if np.dtype(dtype).kind not in "fiub":
         raise DscError(f"patches: found dtype {dtype}, need real numbers")
-    if not isinstance(shape[0], int | np.integer) or shape[0] < 1:
-        raise DscError(f"patches: found {shape[0]} of them, need a known number, at least one")
+    if not isinstance(shape[0], int | np.integer):
+        raise DscError(
+            "patches: found a Dask array whose chunks have unknown sizes, need a known number of "
+            "patches: call its compute_chunk_sizes() first"
+        )
+    if shape[0] < 1:
+        raise DscError(f"patches: found {shape[0]} of them, need at least one")
     check_diameter(int(shape[1]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.errors import DscError
-from dsc.images import CACHE
+from dsc.images import CACHE, SUFFIXES
 from dsc.patches.album import open_album
 from dsc.patches.cut import Cutter, Positions
 from dsc.patches.source import Floats, PatchReader
@@ -112,6 +113,11 @@ class StoredPatches(PatchReader):
 
 def open_patches(url: str | PathLike[str]) -> StoredPatches:
     """Open a patch set that `extract_patches` wrote, at a path or URL."""
+    if Path(url).suffix.lower() in SUFFIXES and Path(url).is_file():
+        raise DscError(
+            f"{url}: found a picture, need a patch set: cut patches out of it first, "
+            f"`dsc patches {url} --out patches.zarr`, then use patches.zarr"
+        )
     return of_store(open_store(url, "patches"))
 
 

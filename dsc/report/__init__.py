@@ -3,6 +3,6 @@
 from dsc.report.demo import closing_words, write_demo
 from dsc.report.experiments import check_free, write_result, write_summary
 from dsc.report.learn import write_report
-from dsc.report.maps import class_colours, write_maps
+from dsc.report.maps import class_colours, map_files, write_maps
 from dsc.report.sweep import sweep_table, write_sweep_report
 from dsc.report.texture import compared_method, write_texture_report

@@ -65,6 +65,14 @@ def test_cluster_job__learns_with_the_same_bits_and_leaves_nothing(made, job, tm
     assert_nothing_left(tmp_path)
 
 
+def test_cluster_job__runs_commands_that_know_no_scheduler(made, job, tmp_path):
+    process = job("info", made[0] / "run", "--json", N_WORKERS="0")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert json.loads(out)["kind"] == "run"
+    assert_nothing_left(tmp_path)
+
+
 def test_cluster_job__hands_on_the_exit_code_of_a_mistake(made, job, tmp_path):
     words = ["learn", tmp_path / "none.zarr", "--out", tmp_path / "run"]
     process = job(*words, N_WORKERS="0")  # it does not get as far as to need one

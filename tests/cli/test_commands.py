@@ -149,6 +149,25 @@ def test_reconstruct__stride_has_an_effect(made, pictures, ask, tmp_path):
     assert errors[0] != errors[1]
 
 
+SLOW = dict.fromkeys(
+    [
+        "one_thread",
+        "two_threads",
+        "bare_loop",
+        "reading",
+        "speedup",
+        "speedup_of_pursuit",
+        "dask_overhead",
+        "over_kernels",
+        "n_atoms",
+        "sparsity",
+        "n_iterations",
+        "n_patches",
+    ],
+    1,
+)
+
+
 @pytest.mark.parametrize(
     ("which", "expected"),
     [
@@ -163,6 +182,62 @@ def test_info__says_what_is_there(made, dsc, ask, which, expected):
     text = dsc("info", folder / which).stdout
     for name in expected:
         assert re.search(rf"^{name}\s+\S", text, re.M)
+
+
+def test_info__json_has_numbers_and_text_is_short(made, dsc, ask, tmp_path):
+    folder, _ = made
+    about = ask("info", folder / "run" / "model.zarr")
+    assert about["arrays"]["atoms"] == [4, about["arrays"]["basis_matrix"][1]]
+    assert about["arrays"]["count"] == [4]
+    pictures = tmp_path / "many"
+    pictures.mkdir()
+    for i in range(300):
+        Image.fromarray(np.full((9, 9), i % 256, np.uint8)).save(pictures / f"{i:04d}.png")
+    ask("patches", pictures, "--out", tmp_path / "p.zarr", "--diameter", 9)
+    text = dsc("info", tmp_path / "p.zarr").stdout
+    assert len(text) < 2500
+    assert re.search(r"^picture_names\s+0000\.png, .* … \(300 in all\)$", text, re.M)
+    assert len(ask("info", tmp_path / "p.zarr")["picture_names"]) == 300
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("n_atoms = 2.5", "n_atoms: found 2.5, need a value of type integer"),
+        ("sparsity = true", "sparsity: found true, need a value of type integer"),
+        ('seed = "3"', 'seed: found "3", need a value of type integer'),
+        ("min_improvement = false", "min_improvement: found false, need a value of type float"),
+        ("basis = 3", "basis: found 3, need a value of type choice"),
+        ('resume = "no"', 'resume: found "no", need a value of type boolean'),
+    ],
+)
+def test_config__values_of_another_type_are_refused(made, dsc, tmp_path, line, message):
+    (tmp_path / "o.toml").write_text(f"{line}\nn_iterations = 2.5\n")
+    words = ["--out", tmp_path / "new", "--config", tmp_path / "o.toml"]
+    result = dsc("learn", made[0] / "patches.zarr", *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "n_iterations: found 2.5" in result.stderr  # all at once
+    assert not (tmp_path / "new").exists()
+
+
+def test_learn__of_a_picture_says_what_to_do(dsc, pictures, tmp_path):
+    result = dsc("learn", pictures / "coins.png", "--out", tmp_path / "new")
+    assert result.exit_code == 2
+    assert "found a picture, need a patch set" in result.stderr
+    assert f"dsc patches {pictures / 'coins.png'} --out patches.zarr" in result.stderr
+
+
+def test_bench__shows_rows_as_they_are_measured(monkeypatch):
+    from dsc import bench
+
+    seen, said = [], []
+    monkeypatch.setattr(
+        bench.system, "_time_learning", lambda *_: seen.append(len(said)) or SLOW | {"n": len(said)}
+    )
+    bench.run_bench("system", True, said.append)
+    assert seen == [0, 1]  # the first row is out before the second is measured
+    assert all("two threads" in text for text in said)
 
 
 def test_plain_output__says_the_result_and_what_comes_next(made, dsc, pictures, tmp_path):

@@ -167,6 +167,15 @@ def test_bad__arrays_are_refused(array, message):
         as_source(array)
 
 
+def test_arrays__of_unknown_chunks_say_what_to_do():
+    array = dask.array.from_array(np.ones((8, 5, 5), np.float32), chunks=4)
+    some = array[dask.array.from_array(np.arange(8) > 2, chunks=4)]
+    with pytest.raises(DscError, match=r"unknown sizes.*compute_chunk_sizes"):
+        ArrayPatches(some)
+    some.compute_chunk_sizes()
+    assert ArrayPatches(some).n_patches == 5
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
 def test_bad__values_are_named_by_patch(value):
     values = VALUES.astype(np.float64)

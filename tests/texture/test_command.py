@@ -198,6 +198,19 @@ def test_predict__maps_are_pictures_of_the_classes(fitted, suite, tmp_path):
         assert len(np.unique(shown, axis=0)) == len(shown) == len(np.unique(labels[labels >= 0]))
 
 
+def test_predict__an_existing_map_is_refused_before_anything_is_labelled(
+    fitted, suite, tmp_path, monkeypatch
+):
+    path = sorted((suite / "images").iterdir())[0]
+    (tmp_path / "maps").mkdir()
+    (tmp_path / "maps" / f"{path.name}.png").write_text("mine")
+    monkeypatch.setattr(features, "label_part", None)  # whoever calls it fails
+    result = dsc("texture", "predict", fitted[0], path, "--maps", tmp_path / "maps")
+    assert result.exit_code == 2
+    assert "exists already" in result.stderr
+    assert (tmp_path / "maps" / f"{path.name}.png").read_text() == "mine"
+
+
 def test_predict__pictures_of_the_same_name_have_maps_of_their_own(fitted, suite, tmp_path):
     for folder, number in (("a", 0), ("b", 1)):
         (tmp_path / folder).mkdir()
