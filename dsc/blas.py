@@ -16,6 +16,9 @@ _users = 0
 
 def use_one_blas_thread() -> None:
     """Set BLAS to one thread in this process, until as many `restore_blas_threads`."""
+    import scipy.linalg  # brings a BLAS of its own: what is loaded later would not be limited
+
+    del scipy
     global _users
     with _lock:
         _users += 1

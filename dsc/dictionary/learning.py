@@ -111,6 +111,8 @@ def learn_many(
         scheduler, and bytes ("1GB") that they may use.
     """
     made = [make_problem(patches, config) for patches, config in problems]
+    if not made:
+        return []
     names = [MODEL] if len(made) == 1 else [f"models/{i:05d}.zarr" for i in range(len(made))]
     with open_engine(**engine_options) as engine:
         plans = plan_problems(made, engine)  # refuses before anything is written
@@ -122,8 +124,7 @@ def learn_many(
             return [Dictionary.load(folder.path / name) for name in names]
         if len(made) == 1:
             folder.write_options({**_named(problems[0][0]), **identity["config"]})
-        done = max((int(path.stem) for path in folder.checkpoints()), default=0)
-        folder.log(Start(done, plans[0].summary(), identity))
+        folder.log(Start(folder.iteration, plans[0].summary(), identity))
         models = advance(made, engine, folder, progress)
         for name, model in zip(names, models, strict=True):
             if not is_finished(folder.path / name):  # of many, some may be there already

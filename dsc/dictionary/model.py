@@ -24,7 +24,7 @@ from dsc.dictionary.encode import (
 )
 from dsc.dictionary.plot import plot_atoms
 from dsc.dictionary.reconstruct import BAND, BandStep, check_image, reconstruct_band
-from dsc.dictionary.run import Run
+from dsc.dictionary.run import MODEL, Run
 from dsc.engine import open_engine, part_tasks
 from dsc.errors import DscError
 from dsc.patches import as_source
@@ -241,4 +241,6 @@ def load_dictionary(path: str | PathLike[str]) -> Dictionary:
         return Dictionary.load(path)
     if not run.finished:
         raise DscError(f"{path}: the run is not finished: continue it with `dsc learn --resume`")
+    if MODEL not in run.results:
+        raise DscError(f"{path}: has no {MODEL} but {', '.join(run.results[:3])}: name a model")
     return Dictionary.load(run.model)

@@ -127,10 +127,14 @@ class Run:
         mark = _read_json(self.path / MARK)
         if mark.get("kind") != KIND:
             return {}
-        if mark.get("format") != FORMAT:
+        names = [mark.get(part) for part in ("results", "logs")]
+        inside = all(
+            isinstance(some, list) and all(_is_inside(name) for name in some) for some in names
+        )
+        if mark.get("format") != FORMAT or not inside or not {"token", "identity"} <= mark.keys():
             raise DscError(
-                f"{self.path}: found a run of format {mark.get('format')}, need {FORMAT}: use the "
-                "version of dsc that made it"
+                f"{self.path}: its {MARK} is damaged, or of another format than {FORMAT}: use the "
+                "version of dsc that made it, or another --out"
             )
         return mark
 
@@ -142,9 +146,12 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether all results are there, complete."""
-        names = self._mark.get("results", ())
-        found = [_is_complete(self.path / name) for name in names]
-        return bool(found) and all(found)
+        return bool(self.results) and all(_is_complete(self.path / name) for name in self.results)
+
+    @property
+    def results(self) -> list[str]:
+        """Names of the stores and files that finish the run."""
+        return list(self._mark.get("results", ()))
 
     @property
     def model(self) -> str:
@@ -163,21 +170,17 @@ class Run:
         return any(entry.name != partial_path(Path(MARK)).name for entry in self.path.iterdir())
 
     def _clear(self) -> None:
-        """Remove what an earlier run wrote."""
+        """Remove what an earlier run wrote, its results first: then it is unfinished."""
         report = self.path / "report" / "report.json"
-        facts = _read_json(report)
-        files = [self.path / Path(name).name for name in self._mark["logs"]]
+        facts, mark = _read_json(report), self._mark
+        for path in (*(self.path / name for name in mark["results"]), *self.checkpoints()):
+            path.unlink() if path.is_file() else remove_store(path)
+        files = [self.path / name for name in mark["logs"]]
         if str(facts.get("kind")).startswith("dsc "):
-            files += [report, *(report.parent / Path(name).name for name in facts.get("files", ()))]
+            names = [name for name in facts.get("files", ()) if _is_inside(name)]
+            files += [report, *(report.parent / name for name in names)]
         for path in files:
             path.unlink(missing_ok=True)
-        for name in self._mark["results"]:
-            path = self.path / name
-            if ".." in Path(name).parts or Path(name).is_absolute():
-                raise DscError(f"{self.path}: its {MARK} names {name}, outside of it: remove it")
-            path.unlink() if path.is_file() else remove_store(path)
-        for path in self.checkpoints():
-            remove_store(path)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def write_options(self, options: dict[str, Any]) -> None:
@@ -210,6 +213,11 @@ class Run:
         entries = folder.iterdir() if folder.is_dir() else ()
         return sorted(path for path in entries if re.fullmatch(r"\d{6}\.zarr", path.name))
 
+    @property
+    def iteration(self) -> int:
+        """Updates done in the last complete checkpoint."""
+        return max((int(path.stem) for path in self.checkpoints() if is_finished(path)), default=0)
+
     def save(self, problems: Sequence[Problem], states: Sequence[State]) -> None:
         """Write a checkpoint; older ones than the last two go."""
         iteration = max(state.iteration for state in states)
@@ -232,6 +240,11 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _is_inside(name: Any) -> bool:
+    """Whether a name stays inside the folder that it is in."""
+    return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
 
 
 def _is_complete(path: Path) -> bool:

@@ -28,8 +28,8 @@ class OneBlasThread(WorkerPlugin):  # type: ignore[misc]
 def one_blas_thread_on_workers(client: Any) -> Iterator[None]:
     """One BLAS thread on all workers, also on those that join meanwhile."""
     name = f"dsc-one-blas-thread-{uuid4().hex}"
-    client.register_plugin(OneBlasThread(), name=name)
     try:
+        client.register_plugin(OneBlasThread(), name=name)
         yield
     finally:
         with suppress(Exception):  # the cluster may be gone

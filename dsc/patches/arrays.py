@@ -186,7 +186,7 @@ def _check_array(array: Any) -> None:
             "patches: call its compute_chunk_sizes() first"
         )
     if shape[0] < 1:
-        raise DscError(f"patches: found {shape[0]} of them, need at least one")
+        raise DscError(f"patches: found {shape[0]} of them, need a set of at least one")
     check_diameter(int(shape[1]))
 
 

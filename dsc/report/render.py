@@ -33,6 +33,7 @@ class Page:
     facts: dict[str, Any]  # plain values for the JSON file; `kind` says what the report is
     figures: dict[str, Rendering] = field(default_factory=dict)  # saved as NAME.png and NAME.svg
     images: dict[str, Any] = field(default_factory=dict)  # what else the template draws, not saved
+    texts: dict[str, str] = field(default_factory=dict)  # other files by name, saved beside it
 
     def html(self) -> str:
         """The page as text."""
@@ -58,10 +59,10 @@ class Place:
         """A folder of its own: index.html, report.json, and plots."""
         return Place(path / "index.html", path / "report.json")
 
-    def check(self, kind: str, plots: Iterable[str] = ()) -> None:
-        """Refuse to write over anything but a report of this kind and its plots."""
+    def check(self, kind: str, plots: Iterable[str] = (), texts: Iterable[str] = ()) -> None:
+        """Refuse to write over anything but a report of this kind, its plots and its texts."""
         ours = self._earlier()
-        files = {self.html.name, self.numbers.name, *self._plot_files(plots)}
+        files = {self.html.name, self.numbers.name, *self._plot_files(plots), *texts}
         if ours.get("kind") == kind:  # older reports do not name their files
             files -= {self.html.name, self.numbers.name, *ours.get("files", files)}
         taken = [path for name in sorted(files) if (path := self.html.parent / name).exists()]
@@ -76,19 +77,22 @@ class Place:
 
         Returns what is in the JSON file: the facts, and the names of the other files.
         """
-        self.check(page.facts["kind"], page.figures)
+        self.check(page.facts["kind"], page.figures, page.texts)
         folder = self.html.parent
-        facts = {**page.facts, "files": [*self._plot_files(page.figures), self.html.name]}
+        names = [*self._plot_files(page.figures), *page.texts, self.html.name]
+        facts = {**page.facts, "files": names}
         numbers = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False)
         text = page.html()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for name in (self.html.name, *self._earlier().get("files", ())):
-                (folder / Path(name).name).unlink(missing_ok=True)
+            for name in self._earlier().get("files", ()):
+                (folder / name).unlink(missing_ok=True)
             write_whole(self.numbers, numbers)
             for name, rendering in page.figures.items():
                 write_whole(folder / f"{self.prefix}{name}.png", rendering.png)
                 write_whole(folder / f"{self.prefix}{name}.svg", rendering.svg)
+            for name, content in page.texts.items():
+                write_whole(folder / name, content)
             write_whole(self.html, text)
         except OSError as error:
             raise DscError(f"{self.html}: the report cannot be written: {error}") from error
@@ -103,7 +107,21 @@ class Place:
             found = json.loads(self.numbers.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        if not isinstance(found, dict):
+            return {}
+        files = found.pop("files", None)
+        if isinstance(files, list):
+            found["files"] = [name for name in files if self._is_own(name)]
+        return found
+
+    def _is_own(self, name: Any) -> bool:
+        """Whether a file that a report names may be one of this report."""
+        return name == self.html.name or (
+            isinstance(name, str)
+            and Path(name).name == name
+            and name.startswith(self.prefix)
+            and name.endswith((".png", ".svg", ".md"))
+        )
 
 
 def look_up(facts: Any, name: str) -> Any:

@@ -7,8 +7,6 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from dsc.errors import DscError
-from dsc.files import write_whole
 from dsc.report import figures as look
 from dsc.report.render import Page, Place, plural
 from dsc.texture import CAUTION, SettingResult, SweepResult
@@ -22,18 +20,7 @@ MOST_TICKS = 8
 
 def write_sweep_report(folder: Path, result: SweepResult) -> None:
     """Write index.html, report.json, table.md and the plots to a folder; ours are replaced."""
-    place, table = Place.folder(folder), folder / "table.md"
-    place.check(KIND, result.sweep.grid.method)
-    if table.exists() and not place.numbers.exists():
-        raise DscError(
-            f"{table}: exists and is no part of a {KIND}; it is not overwritten: choose another "
-            "--out, or remove it"
-        )
-    place.write(_page(result))
-    try:
-        write_whole(table, sweep_table(result))
-    except OSError as error:
-        raise DscError(f"{table}: cannot be written: {error}") from error
+    Place.folder(folder).write(_page(result))
 
 
 def sweep_table(result: SweepResult) -> str:
@@ -123,6 +110,7 @@ def _page(result: SweepResult) -> Page:
         {**result.to_dict(), "kind": KIND},
         {method: look.draw(plot_sweep(result, method, low)) for method in methods},
         images,
+        {"table.md": sweep_table(result)},
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,9 +97,11 @@ def check_free(url: str | PathLike[str]) -> None:
 
 
 def remove_store(url: str | PathLike[str]) -> None:
-    """Remove a store of ours, finished or not; anything else stays."""
+    """Remove a store of ours, finished or not; anything else stays, also behind a link."""
     place = objects.normalize(url)
-    if own_kind(place) is not None:
+    if Path(place).is_symlink():
+        Path(place).unlink()
+    elif own_kind(place) is not None:
         objects.remove_objects(place, keep=METADATA)  # which goes last, for the same reason
         objects.remove_objects(place)
 

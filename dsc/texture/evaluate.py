@@ -166,7 +166,7 @@ def evaluate_texture(
     """
     begin = time.perf_counter()
     run = Run(Path(target.path))
-    earlier = sum(_spent(run).values()) if target.resume else 0.0
+    earlier = sum(_spent(run).values()) if target.resume and run.exists else 0.0
     label_indices(data.test, data.label_names)  # refuses unknown ones
     check_images(data.test.images, config.diameter)  # before anything is learned
     model = fit_texture(data.train, config, engine, target, progress)

@@ -67,8 +67,7 @@ def fit_texture(
     if run.finished:
         return TextureModel.load(run.model)
     run.write_options({**target.options, **asdict(config)})
-    done = max((int(path.stem) for path in run.checkpoints()), default=0)
-    run.log(Start(done, plan.summary(), identity))
+    run.log(Start(run.iteration, plan.summary(), identity))
     try:
         sources = extract_classes(data, label_names, config, run.scratch)
         problems = [make_problem(source, config.learning) for source in sources]

@@ -67,7 +67,8 @@ def run_sweep(
     settings = sweep.grid.settings(sweep.base)
     label_names = check_sweep(data, sweep)
     identity = sweep_identity(data, sweep)
-    done = _finished(Run(Path(target.path))) if target.resume else {}
+    earlier = Run(Path(target.path))
+    done = _finished(earlier) if target.resume and earlier.exists else {}
     todo = [config for config in settings if config not in done]
     groups = make_groups(todo, group_size(engine.resources.n_threads, len(label_names)))
     _check_memory(data, groups, engine)

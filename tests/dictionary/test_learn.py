@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from dsc.basis import disk_basis
-from dsc.dictionary import learn, learn_many, plan_learning
+from dsc.dictionary import learn, learn_many, load_dictionary, plan_learning
 from dsc.dictionary.config import SETTLE, LearnConfig
 from dsc.errors import DscError
 from dsc.patches import ArrayPatches, PatchConfig, extract_patches
@@ -254,6 +254,11 @@ def test_learn_many__of_nothing_is_nothing():
     assert learn_many([]) == []
 
 
+def test_learn_many__of_nothing_makes_no_folder(tmp_path):
+    assert learn_many([], run=tmp_path / "run") == []
+    assert not (tmp_path / "run").exists()
+
+
 class Stop(Exception):
     """The run ends here."""
 
@@ -298,6 +303,8 @@ def test_learn_many__resumes_in_its_folder_to_the_same_bits(patches, planted, tm
 def test_learn_many__killed_between_two_models_goes_on(patches, planted, tmp_path):
     problems = [(patches, LearnConfig(2, 1, n_iterations=1)), (planted, LearnConfig(3, 1))]
     expected = learn_many(problems, run=tmp_path / "run")
+    with pytest.raises(DscError, match=r"has no model\.zarr but models/00000\.zarr"):
+        load_dictionary(tmp_path / "run")
     (tmp_path / "run" / "models" / "00001.zarr" / "manifest.json").unlink()
     found = learn_many(problems, run=tmp_path / "run", resume=True)
     assert [model.sha256 for model in found] == [model.sha256 for model in expected]

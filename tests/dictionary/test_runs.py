@@ -3,6 +3,7 @@
 import json
 import shutil
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -184,6 +185,13 @@ def test_resume__killed_while_a_checkpoint_was_written(patches, undisturbed, run
     assert_same(learn(patches, run=run, resume=True, **OPTIONS), undisturbed)
 
 
+def test_resume__the_log_says_from_where(patches, run):
+    (sorted((run / "checkpoints").iterdir())[-1] / "manifest.json").unlink()
+    learn(patches, run=run, resume=True, **OPTIONS)
+    starts = [e["iteration"] for e in Run(run).events() if e["event"] == "start"]
+    assert starts == [0, 1]  # the second checkpoint is not complete
+
+
 def test_resume__killed_while_an_event_was_written(patches, undisturbed, run):
     log = run / "events.jsonl"
     log.write_text(log.read_text()[:-20])
@@ -272,9 +280,34 @@ def test_overwrite__never_leaves_the_folder(patches, done, tmp_path, name):
     mark["results"].append(name)
     mark["logs"].append(name)
     (done / "run.json").write_text(json.dumps(mark))
-    with pytest.raises(DscError, match="outside of it"):
+    before = contents(done)
+    with pytest.raises(DscError, match="is damaged"):
         learn(patches, run=done, overwrite=True, **OPTIONS)
     assert (tmp_path / "precious.txt").read_text() == "mine"
+    assert contents(done) == before
+
+
+def test_overwrite__what_is_behind_a_link_is_kept(patches, done, tmp_path):
+    for name in ("model.zarr", "checkpoints/000003.zarr"):
+        kept = tmp_path / Path(name).name
+        shutil.move(done / name, kept)
+        (done / name).symlink_to(kept)
+    before = contents(tmp_path / "model.zarr"), contents(tmp_path / "000003.zarr")
+    options = {**OPTIONS, "seed": 8}
+    assert_same(learn(patches, run=done, overwrite=True, **options), learn(patches, **options))
+    assert (contents(tmp_path / "model.zarr"), contents(tmp_path / "000003.zarr")) == before
+
+
+@pytest.mark.parametrize("part", ["results", "logs", "token", "identity"])
+def test_run__a_mark_without_a_part_is_an_error(patches, done, part):
+    mark = json.loads((done / "run.json").read_text())
+    del mark[part]
+    (done / "run.json").write_text(json.dumps(mark))
+    before = contents(done)
+    for start in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(DscError, match="is damaged"):
+            learn(patches, run=done, **start, **OPTIONS)
+    assert contents(done) == before
 
 
 @pytest.mark.parametrize("start", [{}, {"resume": True}, {"overwrite": True}])
@@ -282,7 +315,7 @@ def test_run__of_another_format_is_refused(patches, done, start):
     mark = json.loads((done / "run.json").read_text())
     (done / "run.json").write_text(json.dumps({**mark, "format": 2}))
     before = contents(done)
-    with pytest.raises(DscError, match="found a run of format 2, need 1"):
+    with pytest.raises(DscError, match="another format than 1"):
         learn(patches, run=done, **start, **OPTIONS)
     assert contents(done) == before
 

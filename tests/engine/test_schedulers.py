@@ -236,6 +236,18 @@ def test_workers__that_join_later_do_not_change_bits_unnoticed(mixed):
     assert not any("Nehalem" in kernels for kernels in used)
 
 
+def test_blas__is_limited_also_if_it_is_loaded_later():
+    """SciPy brings a BLAS of its own, which `eigh` uses."""
+    program = (
+        "from dsc.blas import use_one_blas_thread; use_one_blas_thread()\n"
+        "import numpy, scipy.linalg; from threadpoolctl import threadpool_info\n"
+        "found = [lib['num_threads'] for lib in threadpool_info() if lib['user_api'] == 'blas']\n"
+        "assert len(found) > 1 and set(found) == {1}, found"
+    )
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+
+
 # --- graphs -------------------------------------------------------------------------------------
 
 

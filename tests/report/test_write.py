@@ -174,3 +174,21 @@ def test_overwrite__takes_the_report_of_the_earlier_run_away_and_nothing_else(co
     patches = np.random.default_rng(0).random((300, 7, 7), dtype=np.float32)
     dsc.learn(patches, 2, 1, n_iterations=1, run=folder, overwrite=True)
     assert [path.name for path in (folder / "report").iterdir()] == ["thesis.tex"]
+
+
+def test_report__takes_nothing_away_that_another_page_wrote(copied_run, tmp_path):
+    write_report(copied_run[0], tmp_path / "page.html")
+    shutil.copy(tmp_path / "page.json", tmp_path / "two.json")
+    before = {path.name for path in tmp_path.iterdir()}
+    write_report(copied_run[0], tmp_path / "two.html")
+    assert {path.name for path in tmp_path.iterdir()} > before
+
+
+@pytest.mark.parametrize("files", [None, [5, "../../x", "/x"], "x"])
+def test_report__of_strange_files_is_replaced(copied_run, files):
+    numbers = copied_run[0] / "report" / "report.json"
+    facts = json.loads(numbers.read_text())
+    numbers.write_text(json.dumps({**facts, "files": files}))
+    for path in numbers.parent.glob("*.[ps][nv]g"):
+        path.unlink()
+    assert write_report(copied_run[0])["kind"] == facts["kind"]

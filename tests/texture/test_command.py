@@ -389,6 +389,17 @@ def test_store__opens_as_a_dataset_and_is_described(evaluated):
     assert ask("info", run).items() >= {"kind": "run", "finished": True, "n_atoms": 2}.items()
 
 
+def test_sweep__overwritten_and_resumed_writes_its_pages_again(suite, tmp_path):
+    words = ["texture", "sweep", suite, "--out", tmp_path / "s", "--n-atoms", 2, "--diameter", 7]
+    words += ["--sparsity", 1, "--method", "rotational", "--n-iterations", 1, "--stride", 9]
+    words += ["--patches-per-image", 50, "--repeats", 2, "--held-out", 0.6]
+    for start in ([], ["--overwrite"], ["--resume"]):
+        result = dsc(*words, *start)
+        assert result.exit_code == 0, result.stderr
+        names = {path.name for path in (tmp_path / "s" / "report").iterdir()}
+        assert names >= {"index.html", "report.json", "table.md", "rotational.png"}
+
+
 # --- mistakes -----------------------------------------------------------------------------------
 
 
