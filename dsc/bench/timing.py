@@ -14,12 +14,12 @@ Say = Callable[[str], None]  # shows a result as soon as it is measured
 def best_of_each(runs: dict[Key, Run], repeats: int) -> dict[Key, float]:
     """The shortest time of each after one that warms up, taken in turns: slow moments hit all."""
     best: dict[Key, float] = {}
-    for turn in range(repeats + 1):
+    for rotation in range(repeats + 1):
         for name, run in runs.items():
             begin = time.perf_counter()
             run()
             seconds = time.perf_counter() - begin
-            best[name] = seconds if turn <= 1 else min(best[name], seconds)
+            best[name] = seconds if rotation <= 1 else min(best[name], seconds)
     return best
 
 

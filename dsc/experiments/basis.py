@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dsc import SteerableBasis, annular_basis, disk_basis
 from dsc.experiments.data import natural_images
 from dsc.experiments.result import AtomGrid, Experiment, Finding, Lines, Options, Result
-from dsc.experiments.turning import TurnedDisks, interpolate, turned_disks
+from dsc.experiments.rotating import RotatedDisks, interpolate, rotated_disks
 
 DIAMETERS, QUICK_DIAMETERS = (7, 9, 11, 15, 21, 31, 41, 51), (7, 11)
 PAPER_DIAMETER, PAPER_COUNTS = 11, (97, 95)  # pixels, elements
@@ -43,7 +43,7 @@ def run(options: Options) -> Result:
     n_mid_ring = int((2 * np.floor(np.pi * radii) + 1).sum())
     rows: list[Row] = []
     for diameter in diameters:
-        disks = turned_disks(images, diameter, 100 if options.quick else 200, n_turns=25)
+        disks = rotated_disks(images, diameter, 100 if options.quick else 200, n_rotations=25)
         rows += [_measure_basis(make(diameter), disks) for make in BASES.values()]
         rows += [_measure_interpolation(method, diameter, disks) for method in INTERPOLATIONS]
     return Result(
@@ -69,7 +69,7 @@ def run(options: Options) -> Result:
     )
 
 
-def _measure_basis(basis: SteerableBasis, kept: TurnedDisks) -> Row:
+def _measure_basis(basis: SteerableBasis, kept: RotatedDisks) -> Row:
     removed = kept.without_mean()
     rest = basis.project_with_rest(removed.before)[1]
     return {
@@ -86,16 +86,16 @@ def _measure_basis(basis: SteerableBasis, kept: TurnedDisks) -> Row:
     }
 
 
-def _measure_interpolation(method: str, diameter: int, kept: TurnedDisks) -> Row:
+def _measure_interpolation(method: str, diameter: int, kept: RotatedDisks) -> Row:
     removed, n = kept.without_mean(), len(kept.theta)
     both = removed.joined(kept)  # one matrix an angle for both
-    turned = interpolate(both, diameter, method.split(",")[0], method == ZEROS)
+    rotated = interpolate(both, diameter, method.split(",")[0], method == ZEROS)
     return {
         **dict.fromkeys(key for key, _ in COLUMNS.values()),
         "diameter": diameter,
         "method": method,
-        "error_mean_removed": removed.error(turned[:n]),
-        "error_mean_kept": kept.error(turned[n:]),
+        "error_mean_removed": removed.error(rotated[:n]),
+        "error_mean_kept": kept.error(rotated[n:]),
         "n_pixels": kept.before.shape[1],
     }
 

@@ -15,7 +15,7 @@ from dsc.experiments.result import Floats
 BATCH = 400  # patches in a batch of SPAMS, as in the paper
 OMP_MODE = 3  # the paper says mode 1, which in SPAMS is an ℓ1 problem
 ALIKE = 0.9  # correlation at the best angle from which two atoms count as one
-N_TURNS = 120
+N_ROTATIONS = 120
 
 Key = TypeVar("Key")
 
@@ -67,7 +67,7 @@ def rotated_groups(images: Floats) -> list[list[int]]:
     if n_atoms < 2:
         return []
     best = np.zeros((n_atoms, n_atoms))
-    for theta in 2 * np.pi * np.arange(N_TURNS) / N_TURNS:
+    for theta in 2 * np.pi * np.arange(N_ROTATIONS) / N_ROTATIONS:
         best = np.maximum(best, np.abs(basis.steer(coords, theta) @ coords.T))
     apart = (1 - np.maximum(best, best.T))[np.triu_indices(n_atoms, 1)].clip(0)
     group = fcluster(linkage(apart, "complete"), 1 - ALIKE, "distance")

@@ -7,7 +7,7 @@ import numpy as np
 from dsc import SteerableBasis, annular_basis, disk_basis
 from dsc.experiments.data import HEAD, natural_images
 from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
-from dsc.experiments.turning import TurnedDisks, cut_both, interpolate, turned_disks
+from dsc.experiments.rotating import RotatedDisks, cut_both, interpolate, rotated_disks
 
 DIAMETER, QUICK_DIAMETER = 51, 21
 DEGREES = 100 + 2**0.5
@@ -22,16 +22,16 @@ def run(options: Options) -> Result:
     y, x = np.multiply(HEAD, images[0].grey.shape).round()[:, None]
     one = cut_both(images[0], y, x, np.deg2rad([DEGREES]), diameter)
     per_image = 40 if options.quick else 200
-    many = turned_disks(images, diameter, per_image, n_turns=10).without_mean()
-    turned = _rotate(one, diameter)
-    errors = {method: one.error(disk) for method, disk in turned.items()}
+    many = rotated_disks(images, diameter, per_image, n_rotations=10).without_mean()
+    rotated = _rotate(one, diameter)
+    errors = {method: one.error(disk) for method, disk in rotated.items()}
     typical = {method: many.error(disk) for method, disk in _rotate(many, diameter).items()}
     error_on_many = f"error on {len(many.theta):,} patches, mean removed"
     return Result(
         data=f"{', '.join(image.label for image in images)}; the patch drawn is of the first",
         header=("method", "error on the patch drawn", error_on_many),
         rows=tuple((m, f"{errors[m]:.5f}", f"{typical[m]:.4f}") for m in METHODS),
-        figures={"rotations": _figure(one, turned, disk_basis(diameter), errors)},
+        figures={"rotations": _figure(one, rotated, disk_basis(diameter), errors)},
         numbers={"one_patch": errors, "mean_removed": typical, "diameter": diameter},
         findings=_findings(typical, diameter),
         notes=(
@@ -44,19 +44,19 @@ def run(options: Options) -> Result:
     )
 
 
-def _rotate(disks: TurnedDisks, diameter: int) -> dict[str, Floats]:
+def _rotate(disks: RotatedDisks, diameter: int) -> dict[str, Floats]:
     """The disks turned by every method: (patch, pixel)."""
-    turned: dict[str, Floats] = {m: interpolate(disks, diameter, m) for m in METHODS[:2]}
+    rotated: dict[str, Floats] = {m: interpolate(disks, diameter, m) for m in METHODS[:2]}
     for name, basis in (("steering", disk_basis(diameter)), ("annular", annular_basis(diameter))):
-        turned[name] = disks.steered(basis)
-        turned[f"{name}_low"] = disks.steered(basis.lowpass(LOW))
-    return turned
+        rotated[name] = disks.steered(basis)
+        rotated[f"{name}_low"] = disks.steered(basis.lowpass(LOW))
+    return rotated
 
 
 def _figure(
-    one: TurnedDisks, turned: dict[str, Floats], basis: SteerableBasis, errors: dict[str, float]
+    one: RotatedDisks, rotated: dict[str, Floats], basis: SteerableBasis, errors: dict[str, float]
 ) -> ImageRows:
-    shown = {"patch": one.before, "truth": one.after, **turned}
+    shown = {"patch": one.before, "truth": one.after, **rotated}
     images = [basis.to_image(disk)[0] for disk in shown.values()]
     low, high = float(one.after.min()), float(one.after.max())
     residuals = [

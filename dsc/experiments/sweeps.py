@@ -62,7 +62,7 @@ def run_angles(options: Options) -> Result:
         header=("dictionary", *(f"{n} angles" for n in angles), "flat from"),
         **_table_and_figure("angles", errors, flat, angles, angles),
         numbers={"angles": list(angles), "mse": errors, "flat_from": flat},
-        findings=(_flat("angles", errors, flat, angles), _turning_pays(errors, angles)),
+        findings=(_flat("angles", errors, flat, angles), _rotating_pays(errors, angles)),
         notes=(NOTE.format(f"{n_iterations} iterations"),),
     )
 
@@ -143,7 +143,7 @@ def _mod_is_fast(history: Errors) -> Finding:
     )
 
 
-def _turning_pays(errors: Errors, angles: tuple[int, ...]) -> Finding:
+def _rotating_pays(errors: Errors, angles: tuple[int, ...]) -> Finding:
     ratios = {name: values[0] / values[-1] for name, values in errors.items()}
     return Finding(
         "the error falls with the number of angles",

@@ -115,7 +115,7 @@ def _judge(trial: Trial, neighbours: tuple[int, ...], wrong: Wrong, errors: Erro
         for name, distances in all_distances(counts, near).items():
             missed = known[distances.argmin(axis=1)] != trial.truth
             wrong[name][trials.COLUMNS.index(column), trial.places] += missed
-            if column == trials.TURNED:
+            if column == trials.ROTATED:
                 for n in neighbours:
                     errors[name][str(n)] += _few(distances, known, trial.truth, n)
 

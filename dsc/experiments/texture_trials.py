@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dsc.bench import PAPER_FILES, paper_file
 from dsc.engine import Engine, open_engine
 from dsc.experiments.data import LabelledImage, check_paper
-from dsc.experiments.textures import turned_grid, write_suite
+from dsc.experiments.textures import rotated_grid, write_suite
 from dsc.images import Image, open_images
 from dsc.texture import (
     Dataset,
@@ -33,8 +33,8 @@ from dsc.texture import (
 SUITE = PAPER_FILES["textures"].split("/")[0]
 ANGLES = (20.0, 50.0, 80.0)  # degrees
 STRIDES = (2, 4)  # of stride² patches one is kept
-UPRIGHT, TURNED = "upright", "turned"
-PARTS = {TURNED: 1} | {f"turned, 1 of {n**2} patches": n**2 for n in STRIDES}
+UPRIGHT, ROTATED = "upright", "turned"
+PARTS = {ROTATED: 1} | {f"turned, 1 of {n**2} patches": n**2 for n in STRIDES}
 COLUMNS = (UPRIGHT, *PARTS)
 
 Integers = NDArray[np.int64]
@@ -65,13 +65,13 @@ class Trial:
     places: Integers  # (image,) of the other pictures: their places among all, and their classes
     truth: Integers
     upright: Integers  # (image, label, atom): their counts as they are, and at every angle
-    turned: tuple[Integers, ...]
+    rotated: tuple[Integers, ...]
 
     def comparisons(self) -> Iterator[tuple[str, Integers, Integers]]:
         """The column, the counts of pictures, and those of their neighbours."""
         rng = np.random.default_rng(1)
         yield UPRIGHT, self.upright, self.known_count
-        for counts in self.turned:
+        for counts in self.rotated:
             for column, part in PARTS.items():
                 yield column, _thin(counts, part, rng), _thin(self.known_count, part, rng)
 
@@ -95,14 +95,14 @@ def _trial(data: Dataset, half: int, config: TextureConfig, engine: Engine) -> T
         return joined_counts(features, [p.name for p in images], len(model.atoms))
 
     greys = [image.whole() for image in held.images]
-    turned = (open_images([turned_middle(grey, angle) for grey in greys]) for angle in ANGLES)
+    rotated = (open_images([rotated_middle(grey, angle) for grey in greys]) for angle in ANGLES)
     return Trial(
         model.image_label,
         model.image_count,
         unseen,
         label_indices(held, model.label_names),
         counted(held.images),
-        tuple(counted(images) for images in turned),
+        tuple(counted(images) for images in rotated),
     )
 
 
@@ -111,9 +111,9 @@ def _some(data: Dataset, places: Integers) -> Dataset:
     return Dataset(*(tuple(column[i] for i in places) for column in columns))
 
 
-def turned_middle(grey: NDArray[np.floating], angle: float) -> NDArray[np.float32]:
+def rotated_middle(grey: NDArray[np.floating], angle: float) -> NDArray[np.float32]:
     """The largest square that stays inside a picture at any angle, turned about its middle."""
-    y, x = turned_grid(int(min(grey.shape) / np.sqrt(2)), angle)
+    y, x = rotated_grid(int(min(grey.shape) / np.sqrt(2)), angle)
     height, width = grey.shape
     image = LabelledImage("", grey.astype(np.float64))
     return image.at(y + (height - 1) / 2, x + (width - 1) / 2).astype(np.float32)

@@ -43,15 +43,15 @@ def write_suite(
         problems.append(f"angles: found {angles}, need at least one, in degrees")
     if any(problems):
         raise DscError("; ".join(filter(None, problems)))
-    turned = [("000/train.txt", 0.0)] * n_train
-    turned += [("000/test.txt", float(angle)) for angle in angles for _ in range(n_test)]
+    rotated = [("000/train.txt", 0.0)] * n_train
+    rotated += [("000/test.txt", float(angle)) for angle in angles for _ in range(n_test)]
     classes = [f"{name} {label} 1" for label, name in enumerate(CLASSES)]
     lines = {"000/classes.txt": classes, "000/train.txt": [], "000/test.txt": [], "defs.txt": []}
     (folder / "images").mkdir(parents=True)
     (folder / "000").mkdir()
     for label, name in enumerate(CLASSES):
-        for number, (part, angle) in enumerate(turned):
-            stem = f"{label * len(turned) + number:06d}"
+        for number, (part, angle) in enumerate(rotated):
+            stem = f"{label * len(rotated) + number:06d}"
             rng = np.random.default_rng([seed, label, number])
             pixels = _add_noise(draw_texture(name, size, angle, rng), rng)
             Image.fromarray(pixels).save(folder / "images" / f"{stem}.png")
@@ -76,7 +76,7 @@ def draw_texture(name: str, size: int, angle: float, rng: np.random.Generator) -
 
     It is evaluated at the turned coordinates of the pixels, not interpolated.
     """
-    v, u = turned_grid(size, angle)
+    v, u = rotated_grid(size, angle)
     if name == "dashes":
         return _dashes(u, v, size, rng)
     phase = 2 * np.pi * rng.random(2)
@@ -85,7 +85,7 @@ def draw_texture(name: str, size: int, angle: float, rng: np.random.Generator) -
     return np.asarray(np.cos(2 * np.pi * u / wavelength + phase[0]) + across)
 
 
-def turned_grid(size: int, angle: float) -> tuple[Grey, Grey]:
+def rotated_grid(size: int, angle: float) -> tuple[Grey, Grey]:
     """(y, x) of the pixels of a square from its middle, turned by an angle in degrees."""
     y, x = np.mgrid[:size, :size] - (size - 1) / 2
     cos, sin = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
@@ -113,8 +113,8 @@ def _regions(size: int) -> Grey:
     y, x = np.mgrid[:size, :size] / size
     grey = np.full((size, size), 0.5)
     for _ in range(60):
-        cy, cx, radius, turn, level = rng.random(5)
-        across = (x - cx) * np.cos(2 * np.pi * turn) + (y - cy) * np.sin(2 * np.pi * turn)
+        cy, cx, radius, rotation, level = rng.random(5)
+        across = (x - cx) * np.cos(2 * np.pi * rotation) + (y - cy) * np.sin(2 * np.pi * rotation)
         inside = np.hypot(x - cx, y - cy) < 0.05 + 0.2 * radius
         grey[inside & (across > -0.08)] = level
     noise = 0.01 * rng.standard_normal(grey.shape)

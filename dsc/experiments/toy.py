@@ -12,8 +12,8 @@ from dsc import Dictionary, LearnConfig, SteerableBasis, disk_basis
 from dsc.experiments.data import HEAD, LabelledImage, paper_or_stand_in
 from dsc.experiments.learning import coded, learn_all
 from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
+from dsc.experiments.rotating import cut_turned
 from dsc.experiments.textures import comma_image
-from dsc.experiments.turning import cut_turned
 
 RECOVERED = 0.99
 FAR_BELOW = 5  # times
@@ -85,10 +85,10 @@ def _toy_patches(choice: str, size: Size) -> tuple[str, Floats, NDArray[np.float
         image = LabelledImage(f"a template cut out of {whole.label}", whole.grey)
         y, x = np.array(HEAD) * image.grey.shape
     label = f"{image.label}; {size.n_patches:,} patches of diameter {size.diameter}"
-    turns = np.random.default_rng(0).uniform(0, 2 * np.pi, (2, size.n_patches))
+    rotations = np.random.default_rng(0).uniform(0, 2 * np.pi, (2, size.n_patches))
     template, one, other = (
         cut_turned(image, np.array([y]), np.array([x]), theta, size.diameter)
-        for theta in (np.zeros(1), *turns)
+        for theta in (np.zeros(1), *rotations)
     )
     mean = template.mean()
     return label, template - mean, (one + other - 2 * mean).astype(np.float32)
@@ -109,8 +109,8 @@ def _learn(squares: NDArray[np.float32], size: Size) -> dict[str, Dictionary]:
 def _likeness(model: Dictionary, template: Floats, basis: SteerableBasis) -> float:
     """The largest correlation of the atom with a rotation of the template."""
     theta = np.linspace(0, 2 * np.pi, 720, endpoint=False)
-    turned = basis.steer(np.repeat(basis.project(template), 720, axis=0), theta)
-    return float(np.abs(turned @ model.atoms[0]).max() / np.linalg.norm(template))
+    rotated = basis.steer(np.repeat(basis.project(template), 720, axis=0), theta)
+    return float(np.abs(rotated @ model.atoms[0]).max() / np.linalg.norm(template))
 
 
 def _figure(

@@ -69,8 +69,10 @@ class PatchConfig(Options):
     def from_options(cls, options: dict[str, Any], others: Iterable[str] = ()) -> Self:
         """From words and values, refusing unknown words."""
         rotate = options.get("rotate", ())
-        turns = tuple(rotate) if isinstance(rotate, list) else rotate  # as JSON and TOML have it
-        return super().from_options({**options, "rotate": turns}, others)
+        rotations = (
+            tuple(rotate) if isinstance(rotate, list) else rotate
+        )  # as JSON and TOML have it
+        return super().from_options({**options, "rotate": rotations}, others)
 
 
 def _is_number(value: object) -> bool:

@@ -35,7 +35,7 @@ class Positions(NamedTuple):
     image: NDArray[np.int32]
     y: NDArray[np.int32]
     x: NDArray[np.int32]
-    turn: NDArray[np.float32] | None = None
+    rotation: NDArray[np.float32] | None = None
 
 
 class _Group(NamedTuple):
@@ -60,14 +60,14 @@ class Cutter:
         for image, rows in _groups(at.image):
             run = album.run_of(image)
             y, x = at.y[rows].astype(np.int64), at.x[rows].astype(np.int64)
-            size = run.tile if at.turn is None else (CELL, CELL)
+            size = run.tile if at.rotation is None else (CELL, CELL)
             n_cells = -(-run.shape[1] // size[1])
             for _, inside in _groups(y // size[0] * n_cells + x // size[1]):
                 group = _Group(image, rows[inside], y[inside], x[inside])
-                if at.turn is None:
+                if at.rotation is None:
                     self._cut_flat(album, group, out)
                 else:
-                    self._cut_turned(album, group, at.turn[group.rows].astype(np.float64), out)
+                    self._cut_rotated(album, group, at.rotation[group.rows].astype(np.float64), out)
 
     def cut_stack(self, squares: Floats, out: Floats) -> None:
         """Write the disks of squares (patch, y, x) to (patch, pixel)."""
@@ -83,7 +83,9 @@ class Cutter:
         offset = disk_offsets(self.diameter, width)
         kernels.cut(region.pixels.reshape(-1), start, at.rows, offset, self.center, self.unit, out)
 
-    def _cut_turned(self, album: Album, at: _Group, turn: NDArray[np.float64], out: Floats) -> None:
+    def _cut_rotated(
+        self, album: Album, at: _Group, rotation: NDArray[np.float64], out: Floats
+    ) -> None:
         cell = (int(at.y[0]) // CELL, int(at.x[0]) // CELL)
         around = kernels.MARGIN + REACH
         y, x = (
@@ -101,7 +103,7 @@ class Cutter:
         middle = (self.diameter - 1) / 2
         center = (at.y + middle - y.start, at.x + middle - x.start)
         disk = np.ascontiguousarray(disk_pixels(self.diameter).T - middle)
-        kernels.cut_turned(spline, *center, turn, *disk, at.rows, self.center, self.unit, out)
+        kernels.cut_turned(spline, *center, rotation, *disk, at.rows, self.center, self.unit, out)
 
 
 def cut_grid(

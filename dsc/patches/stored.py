@@ -40,7 +40,7 @@ class StoredPatches(PatchReader):
         SHA-256 of all that defines the patches.
     label_names
         Names of the classes, empty if there are none.
-    turned
+    rotated
         Whether patches are turned.
     materialized
         Name of the basis whose coordinates are stored, None if there is none.
@@ -55,7 +55,7 @@ class StoredPatches(PatchReader):
     unit: bool
     fingerprint: str
     label_names: tuple[str, ...]
-    turned: bool
+    rotated: bool
     materialized: str | None
     start: int
     stop: int
@@ -73,7 +73,7 @@ class StoredPatches(PatchReader):
     def positions(self, start: int, stop: int) -> Positions:
         """Where patches are in which pictures."""
         self._check(start, stop)
-        names = ("image", "y", "x", "turn") if self.turned else ("image", "y", "x")
+        names = ("image", "y", "x", "turn") if self.rotated else ("image", "y", "x")
         return Positions(*_rows(self.store, names, start, stop))
 
     def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
@@ -124,10 +124,11 @@ def open_patches(url: str | PathLike[str]) -> StoredPatches:
 def of_store(store: Store) -> StoredPatches:
     """The patch set in a store, which may still be written."""
     found = store.attributes
-    same = ("n_patches", "diameter", "center", "unit", "fingerprint", "turned")
+    same = ("n_patches", "diameter", "center", "unit", "fingerprint")
     return StoredPatches(
         store,
         **{name: found[name] for name in same},
+        rotated=found["turned"],
         label_names=tuple(found.get("label_names", ())),
         materialized=found.get("basis"),
         start=0,

@@ -125,8 +125,10 @@ def plot_angles(count: list[int]) -> Figure:
         figure = Figure(figsize=(SIZE[0], 3.3), layout="constrained")
         axes: Any = figure.add_subplot(projection="polar")
         axes.fill(arcs.ravel(), radius, facecolor=PALE, edgecolor=ACCENT, linewidth=1.0)
-        turn = np.linspace(0, 2 * np.pi, 181)
-        axes.plot(turn, np.ones_like(turn), color=SECOND, linewidth=1.2, linestyle=(0, (4, 3)))
+        rotation = np.linspace(0, 2 * np.pi, 181)
+        axes.plot(
+            rotation, np.ones_like(rotation), color=SECOND, linewidth=1.2, linestyle=(0, (4, 3))
+        )
         axes.set_thetagrids(np.arange(0, 360, 45))
         axes.set_rgrids([1.0], labels=[""])
         axes.set_ylim(0, max(1.25, 1.05 * float(radius.max())))

@@ -15,7 +15,7 @@ N_ANGLES = 120  # finer than for coding: pictures turned by half a step should h
 METHODS = ("rotational", "augmented", "standard")
 BINS = {"both": "classes and atoms", "classes": "classes", "atoms": "atoms"}
 HISTOGRAMS = tuple(BINS)  # and what each counts
-TURNS = tuple(6.0 * step for step in range(60))  # degrees: what augmentation turns patches by
+ROTATIONS = tuple(6.0 * step for step in range(60))  # degrees: what augmentation turns patches by
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ class TextureConfig(Options):
         little better for the seeds tried, with all of them it was not; atoms are pruned from the
         first pass on.
         """
-        turning = self.n_angles is None and self.method == "rotational"
+        rotating = self.n_angles is None and self.method == "rotational"
         return LearnConfig(
             init="patches",
             n_atoms=self.n_atoms,
             sparsity=self.sparsity,
-            n_angles=N_ANGLES if turning else self.n_angles,
+            n_angles=N_ANGLES if rotating else self.n_angles,
             n_iterations=self.n_iterations,
             basis=self.basis,
             update=self.update,
@@ -100,6 +100,6 @@ class TextureConfig(Options):
             diameter=self.diameter,
             center=True,
             per_image=self.patches_per_image,
-            rotate=TURNS if self.method == "augmented" else (),
+            rotate=ROTATIONS if self.method == "augmented" else (),
             seed=self.seed,
         )

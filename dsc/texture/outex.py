@@ -161,7 +161,7 @@ def _read_angles(root: Path, problems: _Problems) -> dict[str, float] | None:
     """The angle of each stem in degrees, None if there is no such file."""
     if not (root / _DEFS).exists():
         return None
-    rows = _read_table(root, _DEFS, "file lamp resolution angle", _turned_stem, problems)
+    rows = _read_table(root, _DEFS, "file lamp resolution angle", _rotated_stem, problems)
     double = _repeated(stem for stem, _ in rows)
     problems.listed(f"{_DEFS}: found a picture on more than one line:", double)
     return dict(rows)
@@ -199,8 +199,8 @@ def _check_found(
         hint = ": copy the suite again, or take these lines out"
         problems.listed(f"{name}: found no file in {_IMAGES} for", missing, hint)
     if angles is not None:
-        unturned = [file for file in named if PurePath(file).stem not in angles]
-        problems.listed(f"{_DEFS}: found no line for", unturned, f" of {name}")
+        unrotated = [file for file in named if PurePath(file).stem not in angles]
+        problems.listed(f"{_DEFS}: found no line for", unrotated, f" of {name}")
 
 
 def _read_table(
@@ -256,7 +256,7 @@ def _named_number(row: list[str]) -> tuple[str, int]:
     return row[0], int(row[1])
 
 
-def _turned_stem(row: list[str]) -> tuple[str, float]:
+def _rotated_stem(row: list[str]) -> tuple[str, float]:
     if not math.isfinite(float(row[3])):
         raise ValueError(row)
     return PurePath(row[0]).stem, float(row[3])

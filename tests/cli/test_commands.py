@@ -256,7 +256,7 @@ def test_patches__every_option_reaches_the_library(dsc, ask, pictures, tmp_path)
     summary = ask("patches", pictures, "-o", tmp_path / "p.zarr", *words)
     source = open_patches(tmp_path / "p.zarr")
     assert (summary["n_patches"], source.diameter) == (100, 5)
-    assert (source.unit, source.center, source.turned) == (True, False, True)
+    assert (source.unit, source.center, source.rotated) == (True, False, True)
     assert source.materialized == "annular"
     config = open_dataset(tmp_path / "p.zarr").attrs["configuration"]
     assert (config["stride"], config["min_std"], config["seed"]) == (2, 0.02, 3)
@@ -347,7 +347,7 @@ def test_config__of_patches(pictures, ask, tmp_path):
     toml.write_text('diameter = 5\nunit = true\nrotate = [0.0, 45.0]\nmaterialize = "disk"\n')
     ask("patches", pictures, "--config", toml, "--out", tmp_path / "p.zarr")
     source = open_patches(tmp_path / "p.zarr")
-    assert (source.diameter, source.unit, source.turned) == (5, True, True)
+    assert (source.diameter, source.unit, source.rotated) == (5, True, True)
     assert source.materialized == "disk"
 
 

@@ -19,7 +19,7 @@ from dsc.experiments.texture_bins import (
     all_distances,
     compare,
 )
-from dsc.experiments.texture_trials import COLUMNS, turned_middle
+from dsc.experiments.texture_trials import COLUMNS, rotated_middle
 from dsc.report import write_result, write_summary
 from dsc.texture.histograms import histograms
 from dsc.texture.neighbours import chi_square
@@ -156,9 +156,9 @@ def test_texture_bins__turned_middle_by_a_right_angle_is_exact():
     grey = np.random.default_rng(0).random((40, 40))
     side = 28
     middle = grey[6:34, 6:34]
-    np.testing.assert_allclose(turned_middle(grey, 0), middle, atol=1e-6)
-    assert turned_middle(grey, 90).shape == (side, side)
-    np.testing.assert_allclose(turned_middle(grey, 90), np.rot90(middle), atol=1e-6)
+    np.testing.assert_allclose(rotated_middle(grey, 0), middle, atol=1e-6)
+    assert rotated_middle(grey, 90).shape == (side, side)
+    np.testing.assert_allclose(rotated_middle(grey, 90), np.rot90(middle), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["cameraman", "net"])

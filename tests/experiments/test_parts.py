@@ -6,9 +6,9 @@ import pytest
 import dsc
 from dsc.experiments.data import LabelledImage, coding_patches
 from dsc.experiments.learning import rotated_groups
+from dsc.experiments.rotating import cut_turned, interpolate, rotated_disks
 from dsc.experiments.sweeps import flat_from
 from dsc.experiments.textures import comma_image
-from dsc.experiments.turning import cut_turned, interpolate, turned_disks
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_cut_turned__a_quarter_turn_is_rot90(comma):
 
 
 def test_interpolate__approaches_the_truth(comma):
-    disks = turned_disks([comma], 9, per_image=30, n_turns=5)
+    disks = rotated_disks([comma], 9, per_image=30, n_rotations=5)
     bicubic, nearest = (disks.error(interpolate(disks, 9, m)) for m in ("bicubic", "nearest"))
     assert bicubic < 0.05 < disks.error(disks.before)
     assert bicubic < nearest

@@ -168,7 +168,7 @@ def test_extract__small_chunks_change_nothing(tmp_path, picture, monkeypatch):
     assert small.fingerprint == whole.fingerprint
     np.testing.assert_array_equal(positions(small), positions(whole))
     n = whole.n_patches
-    np.testing.assert_array_equal(small.positions(0, n).turn, whole.positions(0, n).turn)
+    np.testing.assert_array_equal(small.positions(0, n).rotation, whole.positions(0, n).rotation)
     np.testing.assert_array_equal(small.pixels(0, n), whole.pixels(0, n))
 
 

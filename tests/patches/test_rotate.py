@@ -28,7 +28,7 @@ def test_turned__is_scipys_spline_of_the_picture(tmp_path, picture, diameter):
     at = patches.positions(0, patches.n_patches)
     found = patches.pixels(0, patches.n_patches)
     for i in range(0, patches.n_patches, 5):
-        turn = np.float64(at.turn[i])
+        turn = np.float64(at.rotation[i])
         expected = oracle(image.astype(np.float64), at.y[i], at.x[i], turn, diameter)
         np.testing.assert_allclose(found[i], expected, atol=1e-6)
 
@@ -40,7 +40,9 @@ def test_turned__far_pixels_do_not_matter(tmp_path, picture):
     at = patches.positions(0, patches.n_patches)
     assert at.y.max() > 2 * cut.CELL
     for i in range(0, patches.n_patches, 29):
-        expected = oracle(image.astype(np.float64), at.y[i], at.x[i], np.float64(at.turn[i]), 11)
+        expected = oracle(
+            image.astype(np.float64), at.y[i], at.x[i], np.float64(at.rotation[i]), 11
+        )
         np.testing.assert_allclose(patches.pixels(i, i + 1)[0], expected, atol=1e-6)
 
 
@@ -70,12 +72,12 @@ def test_turned__angles_are_drawn_evenly_and_by_seed(tmp_path, picture):
     image = picture("camera")[:80, :80]
     angles = (0.0, 90.0, 123.0)
     patches = extract_patches(image, tmp_path / "a", PatchConfig(rotate=angles))
-    turns = patches.positions(0, patches.n_patches).turn
+    turns = patches.positions(0, patches.n_patches).rotation
     values, counts = np.unique(turns, return_counts=True)
     np.testing.assert_allclose(np.rad2deg(values), angles, rtol=1e-6)
     np.testing.assert_allclose(counts / len(turns), 1 / 3, atol=0.03)
     other = extract_patches(image, tmp_path / "b", PatchConfig(rotate=angles, seed=5))
-    assert (other.positions(0, len(turns)).turn != turns).mean() > 0.5
+    assert (other.positions(0, len(turns)).rotation != turns).mean() > 0.5
 
 
 def test_turned__an_angle_belongs_to_its_place(tmp_path, picture):
@@ -83,8 +85,8 @@ def test_turned__an_angle_belongs_to_its_place(tmp_path, picture):
     full = extract_patches(image, tmp_path / "a", PatchConfig(rotate=(0.0, 50.0)))
     few = extract_patches(image, tmp_path / "b", PatchConfig(rotate=(0.0, 50.0), per_image=300))
     at, some = full.positions(0, full.n_patches), few.positions(0, 300)
-    turn = {(y, x): t for y, x, t in zip(at.y, at.x, at.turn, strict=True)}
-    assert all(turn[y, x] == t for y, x, t in zip(some.y, some.x, some.turn, strict=True))
+    turn = {(y, x): t for y, x, t in zip(at.y, at.x, at.rotation, strict=True)}
+    assert all(turn[y, x] == t for y, x, t in zip(some.y, some.x, some.rotation, strict=True))
 
 
 def test_turned__any_span_has_the_same_bits(tmp_path, picture):

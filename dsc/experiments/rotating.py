@@ -18,30 +18,30 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class TurnedDisks:
+class RotatedDisks:
     """Disks of pictures, before and after a turn of the picture: (patch, pixel), (patch,)."""
 
     before: Floats
     after: Floats
     theta: Floats
 
-    def without_mean(self) -> TurnedDisks:
+    def without_mean(self) -> RotatedDisks:
         """The same with the mean of each disk (before the turn) subtracted from both."""
         mean = self.before.mean(1, keepdims=True)
-        return TurnedDisks(self.before - mean, self.after - mean, self.theta)
+        return RotatedDisks(self.before - mean, self.after - mean, self.theta)
 
-    def joined(self, other: TurnedDisks) -> TurnedDisks:
+    def joined(self, other: RotatedDisks) -> RotatedDisks:
         """These disks, then the other ones."""
         names = ("before", "after", "theta")
-        return TurnedDisks(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
+        return RotatedDisks(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
 
     def steered(self, basis: SteerableBasis) -> NDArray[np.floating]:
         """The disks turned in a basis."""
         return basis.reconstruct(basis.steer(basis.project(self.before), self.theta))
 
-    def error(self, turned: NDArray[np.floating]) -> float:
+    def error(self, rotated: NDArray[np.floating]) -> float:
         """Energy of the difference to the truth, as a fraction of the truth's energy."""
-        return float(((turned - self.after) ** 2).sum() / (self.after**2).sum())
+        return float(((rotated - self.after) ** 2).sum() / (self.after**2).sum())
 
 
 def cut_turned(image: LabelledImage, y: Floats, x: Floats, theta: Floats, diameter: int) -> Floats:
@@ -53,28 +53,28 @@ def cut_turned(image: LabelledImage, y: Floats, x: Floats, theta: Floats, diamet
 
 def cut_both(
     image: LabelledImage, y: Floats, x: Floats, theta: Floats, diameter: int
-) -> TurnedDisks:
+) -> RotatedDisks:
     """Disks centred at (y, x), before and after the turn."""
-    before, after = (cut_turned(image, y, x, turn, diameter) for turn in (0 * theta, theta))
-    return TurnedDisks(before, after, theta)
+    before, after = (cut_turned(image, y, x, rotation, diameter) for rotation in (0 * theta, theta))
+    return RotatedDisks(before, after, theta)
 
 
-def turned_disks(
-    images: list[LabelledImage], diameter: int, per_image: int, n_turns: int
-) -> TurnedDisks:
+def rotated_disks(
+    images: list[LabelledImage], diameter: int, per_image: int, n_rotations: int
+) -> RotatedDisks:
     """Random disks of all pictures, each turned by one of `n_turns` random angles."""
     rng = np.random.default_rng(diameter)
-    theta = np.resize(rng.uniform(0, 2 * np.pi, n_turns), per_image)
+    theta = np.resize(rng.uniform(0, 2 * np.pi, n_rotations), per_image)
     parts = []
     for image in images:
         high = np.array(image.grey.shape)[:, None] - diameter
         y, x = rng.integers(diameter, high, (2, per_image)).astype(float)
         parts.append(cut_both(image, y, x, theta, diameter))
-    return reduce(TurnedDisks.joined, parts)
+    return reduce(RotatedDisks.joined, parts)
 
 
 def interpolate(
-    disks: TurnedDisks, diameter: int, method: str, zeros_outside: bool = False
+    disks: RotatedDisks, diameter: int, method: str, zeros_outside: bool = False
 ) -> Floats:
     """The disks turned by "nearest" or "bicubic" interpolation of their own pixels.
 
@@ -82,11 +82,11 @@ def interpolate(
     neighbours inside are scaled to sum to one.
     """
     make = zero_padded_matrix if zeros_outside else rotation_matrix
-    turned = np.empty_like(disks.before)
+    rotated = np.empty_like(disks.before)
     for theta in np.unique(disks.theta):
         rows = disks.theta == theta
-        turned[rows] = (make(diameter, float(theta), method) @ disks.before[rows].T).T
-    return turned
+        rotated[rows] = (make(diameter, float(theta), method) @ disks.before[rows].T).T
+    return rotated
 
 
 def zero_padded_matrix(diameter: int, theta: float, method: str) -> sparse.csr_array:
