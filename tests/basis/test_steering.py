@@ -37,7 +37,7 @@ def test_steer__turns_as_skimage_rotate(make, diameter, degrees):
 def test_steer__turns_each_pair_by_its_frequency(make, theta, seed):
     basis = make(11)
     coords = dsc.random_atoms(basis, 3, seed=seed)
-    expected = oracles.rotation(coords, basis.frequency, theta)
+    expected = oracles.turn(coords, basis.frequency, theta)
     np.testing.assert_allclose(basis.steer(coords, theta), expected, atol=1e-6)
 
 

@@ -33,7 +33,7 @@ def planted(request):
     coords = np.zeros((n_patches, basis.n_coords))
     for k in range(sparsity):
         coef = rng.uniform(0.5, 1.5, n_patches) * rng.choice([-1, 1], n_patches)
-        turned = oracles.rotation(truth[atom[:, k]], basis.frequency, rng.uniform(0, 7, n_patches))
+        turned = oracles.turn(truth[atom[:, k]], basis.frequency, rng.uniform(0, 7, n_patches))
         coords += coef[:, None] * turned
     noise = rng.standard_normal(coords.shape)
     coords += 0.1 * noise * np.linalg.norm(coords) / np.linalg.norm(noise)
