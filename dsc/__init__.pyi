@@ -5,7 +5,17 @@ from .basis import (
     pixel_basis,
     rotation_matrix,
 )
-from .dictionary import Coded, Dictionary, Iteration, LearnConfig, Run, learn, learn_many
+from .dictionary import (
+    Coded,
+    Dictionary,
+    Iteration,
+    LearnConfig,
+    LearnPlan,
+    Run,
+    learn,
+    learn_many,
+    plan,
+)
 from .dictionary.estimator import RotationalDictionaryLearning
 from .errors import DscError
 from .patches import ArrayPatches, PatchConfig, StoredPatches, extract_patches, open_patches
@@ -25,6 +35,7 @@ __all__ = [
     "DscError",
     "Iteration",
     "LearnConfig",
+    "LearnPlan",
     "PatchConfig",
     "RotationalDictionaryLearning",
     "Run",
@@ -43,6 +54,7 @@ __all__ = [
     "open",
     "open_patches",
     "pixel_basis",
+    "plan",
     "random_atoms",
     "rotation_matrix",
     "solve",

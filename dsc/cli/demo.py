@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dsc.cli.options import answer, json_option, say
+from dsc.show import Terminal
 
 
 @click.command()
@@ -17,7 +18,7 @@ def demo(out: str, as_json: bool) -> None:
     from dsc.experiments import run_demo
     from dsc.report import closing_words, write_demo
 
-    made = run_demo(Path(out), lambda text: say(text, as_json))
+    made = run_demo(Path(out), lambda text: say(text, as_json), Terminal(lines_of=()))
     summary = write_demo(made)
     say(closing_words(made), as_json)
     if as_json:

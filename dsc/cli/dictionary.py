@@ -10,7 +10,6 @@ import click
 
 import dsc
 from dsc.cli.options import (
-    ENGINE,
     answer,
     config_option,
     engine_options,
@@ -21,11 +20,10 @@ from dsc.cli.options import (
     run_options,
     take,
 )
-from dsc.cli.progress import Progress
-from dsc.dictionary import LearnConfig, Run, describe, load_dictionary, plan_learning
-from dsc.engine import readable
+from dsc.dictionary import LearnConfig, Run, describe, load_dictionary
 from dsc.errors import DscError
 from dsc.images import check_new_file, open_images, write_image
+from dsc.show import Terminal
 
 MOST_ENTRIES = 12  # of a list that `dsc info` shows
 
@@ -41,14 +39,13 @@ MOST_ENTRIES = 12  # of a list that `dsc info` shows
 def learn(patches: str, out: str, plan: bool, as_json: bool, **options: Any) -> None:
     """Learn a dictionary from the patch set PATCHES into the run folder RUN."""
     if plan:
-        engine = take(options, ENGINE)
         take(options, ("resume", "overwrite"))
-        planned = plan_learning(patches, LearnConfig(**options), **engine)
-        answer(planned, as_json, describe_plan(planned))
+        planned = dsc.plan(patches, **options)
+        answer(planned.to_dict(), as_json, str(planned))
         return
     begin = time.perf_counter()
     with resumable(out):
-        model = dsc.learn(patches, run=out, progress=Progress(), **options)
+        model = dsc.learn(patches, run=out, progress=Terminal(), **options)
     summary = {
         "n_patches": model.patches["n_patches"],
         "mse": model.mse,
@@ -69,23 +66,6 @@ def learn(patches: str, out: str, plan: bool, as_json: bool, **options: Any) -> 
     )
 
 
-def describe_plan(plan: dict[str, Any]) -> str:
-    """The plan of `dsc learn --plan` for people."""
-    coords = readable(plan["coords_bytes"])
-    kept = "kept in memory" if plan["keep_coords"] else "streamed anew in every iteration"
-    lines = {
-        "patches": f"{plan['n_patches']:,}, in blocks of {plan['block']:,}",
-        "leaves": f"{plan['n_leaves']:,} of {plan['leaf_size']:,} patches",
-        "tasks": f"{plan['n_tasks']} over the patches, {plan['graph_size']} in the graph of one "
-        f"iteration, on {plan['n_threads']} threads",
-        "statistics": readable(plan["statistics_bytes"]),
-        "memory of a task": f"{readable(plan['task_bytes'])} of {readable(plan['memory'])} for all",
-        "coordinates": f"{coords}, {kept}",
-        "estimated time": f"{plan['seconds']:.1f} s",
-    }
-    return "\n".join(f"{name:<18} {text}" for name, text in lines.items())
-
-
 @click.command()
 @click.argument("patches")
 @click.argument("model", metavar="RUN_OR_MODEL")
@@ -94,7 +74,7 @@ def describe_plan(plan: dict[str, Any]) -> str:
 @json_option
 def encode(patches: str, model: str, out: str, as_json: bool, **options: Any) -> None:
     """Code the patch set PATCHES with a learned dictionary."""
-    coded = load_dictionary(model).encode(patches, out, **options)
+    coded = load_dictionary(model).encode(patches, out, progress=Terminal(), **options)
     summary = {"n_patches": coded.n_patches, "mse": coded.mse, "seconds": coded.seconds, "out": out}
     text = f"{coded.n_patches:,} patches coded in {out}, mse {coded.mse:.6g} per pixel"
     answer(summary, as_json, text)
@@ -114,7 +94,7 @@ def reconstruct(picture: str, model: str, out: str, stride: int, as_json: bool) 
     if len(pictures) != 1:
         raise DscError(f"{picture}: found {len(pictures)} pictures, need one")
     grey = pictures[0].whole()
-    rebuilt = dictionary.reconstruct(grey, stride)
+    rebuilt = dictionary.reconstruct(grey, stride, progress=Terminal())
     write_image(path, rebuilt)
     summary = {"mse": float(((rebuilt - grey) ** 2).mean()), "out": out}
     answer(summary, as_json, f"{out}: mse {summary['mse']:.6g} per pixel against {picture}")

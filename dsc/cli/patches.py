@@ -9,6 +9,7 @@ import click
 
 from dsc.cli.options import answer, config_option, json_option, options_of, out_option
 from dsc.patches import PatchConfig, extract_patches
+from dsc.show import Terminal
 
 
 @click.command()
@@ -20,7 +21,9 @@ from dsc.patches import PatchConfig, extract_patches
 def patches(pictures: tuple[str, ...], out: str, as_json: bool, **options: Any) -> None:
     """Cut patches out of PICTURES (files, folders, globs) into a patch set."""
     begin = time.perf_counter()
-    source = extract_patches(list(pictures), out, PatchConfig.from_options(options))
+    source = extract_patches(
+        list(pictures), out, PatchConfig.from_options(options), progress=Terminal()
+    )
     summary = {
         "n_patches": source.n_patches,
         "diameter": source.diameter,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ from typing import Any
 import click
 
 from dsc.cli import options as shared
-from dsc.cli.progress import Progress
 from dsc.dictionary import RunTarget
-from dsc.engine import open_engine
+from dsc.engine import Engine, open_engine
 from dsc.errors import DscError
 from dsc.images import open_images
+from dsc.show import Event, Place, Terminal
 from dsc.texture import (
     CAUTION,
     METHODS,
@@ -23,6 +24,7 @@ from dsc.texture import (
     Benchmark,
     Dataset,
     FeatureLog,
+    Setting,
     Sweep,
     SweepGrid,
     TextureConfig,
@@ -71,8 +73,8 @@ def fit(pictures: str, as_json: bool, **options: Any) -> None:
     target = _target(pictures, shared.take(options, RUN), part)
     config = TextureConfig.from_options(options)
     data = _training_data(pictures, part)
-    with shared.resumable(str(target.path)), open_engine(**engine_choice) as engine:
-        model = fit_texture(data, config, engine, target, Progress())
+    with shared.resumable(str(target.path)), _engine(engine_choice) as engine:
+        model = fit_texture(data, config, engine, target)
     summary = {
         "n_pictures": len(data),
         "classes": list(model.label_names),
@@ -107,8 +109,8 @@ def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any
     if maps is not None:
         map_files(found, Path(maps))  # refuses before anything is labelled
     log = FeatureLog(Path(features), learned.labeller.identity) if features else None
-    with open_engine(**options) as engine:
-        counted = count_labels(found, learned.labeller, engine, log, Progress())
+    with _engine(options) as engine:
+        counted = count_labels(found, learned.labeller, engine, log)
     names = [picture.name for picture in found]
     predicted, distances, neighbour = learned.classify(learned.describe(counted, names))
     if maps is not None:
@@ -163,8 +165,8 @@ def evaluate(pictures: str, test: str | None, lbp: bool, as_json: bool, **option
         _test_data(pictures, test, part),
     )
     methods = [compared_method(path, data) for path in compare]
-    with shared.resumable(str(target.path)), open_engine(**engine_choice) as engine:
-        evaluation = evaluate_texture(data, config, engine, target, Progress())
+    with shared.resumable(str(target.path)), _engine(engine_choice) as engine:
+        evaluation = evaluate_texture(data, config, engine, target)
         methods += lbp_methods(data, engine) if lbp else []
     facts = write_texture_report(Path(target.path) / "report", evaluation, methods)
     keys = ("accuracy", "accuracy_by_angle", "n_test", "n_train", "patches_per_second")
@@ -231,8 +233,8 @@ def sweep(pictures: str, as_json: bool, **options: Any) -> None:
     validation = Validation(**shared.take(options, ("held_out", "repeats")))
     swept = Sweep(TextureConfig.from_options(options), grid, validation)
     data = _training_data(pictures, part)
-    with shared.resumable(str(target.path)), open_engine(**engine_choice) as engine:
-        result = run_sweep(data, swept, engine, target, Progress(settings=True))
+    with shared.resumable(str(target.path)), _engine(engine_choice, Place, Setting) as engine:
+        result = run_sweep(data, swept, engine, target)
     report = Path(target.path) / "report"
     write_sweep_report(report, result)
     lines = []
@@ -246,6 +248,11 @@ def sweep(pictures: str, as_json: bool, **options: Any) -> None:
         lines.append(CAUTION)
     lines.append(f"the whole table is in {report}/table.md, see {report}/index.html")
     shared.answer({**result.to_dict(), "out": target.path}, as_json, *lines)
+
+
+def _engine(options: dict[str, Any], *lines_of: type[Event]) -> AbstractContextManager[Engine]:
+    """An engine whose progress is shown; a log has lines of some kinds of events, or of all."""
+    return open_engine(**options, progress=Terminal(lines_of or (Event,)))
 
 
 def _target(pictures: str, run: dict[str, Any], part: dict[str, Any], **others: Any) -> RunTarget:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
 
@@ -14,9 +14,11 @@ from dsc.dictionary.loop import Part
 from dsc.engine import BLOCK, TASKS_PER_THREAD, Engine
 from dsc.patches import PatchSource
 from dsc.pursuit import Coder, Codes
+from dsc.show import Card
 from dsc.store import Store, create
 
-CHUNK = 2**16  # patches in a chunk of a codes store
+CHUNK = 2**16  # patches in a chunk of a codes store, at most
+CHUNKS = 32  # of a set that is smaller than so many of them
 
 Piece = tuple[Codes, NDArray[np.float32]]  # codes of patches, and their energy outside the span
 
@@ -47,6 +49,16 @@ class Coded:
     def _piece(self) -> Piece:
         return self._read()
 
+    def card(self) -> Card:
+        """The key numbers; codes that are in a store are not read for it."""
+        card = Card(f"codes of {self.n_patches:,} patches") if self.url else self.codes.card()
+        about = {"error per pixel": f"{self.mse:.4g}", "time": f"{self.seconds:.1f} s"}
+        place = {"store": self.url} if self.url else {}
+        return replace(card, numbers={**card.numbers, **about, **place})
+
+    def _repr_html_(self) -> str:
+        return self.card().html()
+
     @property
     def codes(self) -> Codes:
         """The codes, read from the store if they are in one."""
@@ -66,13 +78,26 @@ class EncodeStep:
     store: Store | None
 
 
+def chunk_size(n_patches: int) -> int:
+    """Patches in a chunk, which is also the least that a task codes: whole blocks.
+
+    Examples
+    --------
+    >>> [chunk_size(n) for n in (100, 60_000, 400_000, 10**9)]
+    [4096, 4096, 16384, 65536]
+    """
+    wanted = -(-n_patches // CHUNKS)
+    return min(CHUNK, max(BLOCK, 1 << max(0, wanted - 1).bit_length()))
+
+
 def encode_parts(source: PatchSource, engine: Engine) -> list[Part]:
     """Whole chunks for every task, some tasks per thread."""
-    n_chunks = -(-source.n_patches // CHUNK)
+    chunk = chunk_size(source.n_patches)
+    n_chunks = -(-source.n_patches // chunk)
     n_tasks = min(n_chunks, TASKS_PER_THREAD * engine.resources.n_threads)
-    step = -(-n_chunks // max(1, n_tasks)) * CHUNK
+    step = -(-n_chunks // max(1, n_tasks)) * chunk
     spans = [(a, min(a + step, source.n_patches)) for a in range(0, source.n_patches, step)]
-    return [Part(source.part(start, stop), start, stop, CHUNK) for start, stop in spans]
+    return [Part(source.part(start, stop), start, stop, chunk) for start, stop in spans]
 
 
 def create_codes(url: str | PathLike[str], coder: Coder, source: PatchSource) -> Store:
@@ -81,7 +106,7 @@ def create_codes(url: str | PathLike[str], coder: Coder, source: PatchSource) ->
         url,
         "codes",
         {"patch": source.n_patches, "slot": coder.sparsity},
-        {"patch": CHUNK, "slot": coder.sparsity},
+        {"patch": chunk_size(source.n_patches), "slot": coder.sparsity},
         {
             "n_angles": coder.n_angles,
             "atoms_sha256": coder.sha256,
@@ -90,22 +115,21 @@ def create_codes(url: str | PathLike[str], coder: Coder, source: PatchSource) ->
     )
 
 
-def encode_part(part: Part, step: EncodeStep) -> tuple[float, list[Piece]]:
-    """Code a task's patches chunk by chunk: (sum of pixel errors, the codes if not stored)."""
+def encode_part(part: Part, step: EncodeStep) -> tuple[list[float], list[Piece]]:
+    """Code a task's patches chunk by chunk: (pixel errors of blocks, the codes if not stored)."""
     coder, store = step.coder, step.store
-    total = 0.0
+    errors: list[float] = []
     kept: list[Piece] = []
-    for start in range(part.start, part.stop, CHUNK):
-        stop = min(start + CHUNK, part.stop)
-        pieces, rests, error = [], [], 0.0
+    for start in range(part.start, part.stop, part.leaf_size):
+        stop = min(start + part.leaf_size, part.stop)
+        pieces, rests = [], []
         for begin in range(start, stop, BLOCK):
             end = min(begin + BLOCK, stop)
             coords, rest = part.source.read_with_rest(coder.basis, begin, end)
             codes = coder.encode(coords)
-            error += coder.measure(coords, codes)[1] + float(rest.sum(dtype=np.float64))
+            errors.append(coder.measure(coords, codes)[1] + float(rest.sum(dtype=np.float64)))
             pieces.append(codes)
             rests.append(rest)
-        total += error
         piece = (Codes.join(pieces), np.concatenate(rests))
         if store is None:
             kept.append(piece)
@@ -113,7 +137,7 @@ def encode_part(part: Part, step: EncodeStep) -> tuple[float, list[Piece]]:
         for name in ("atom", "angle", "coef", "error"):
             store.write(name, start, getattr(piece[0], name))
         store.write("rest", start, piece[1])
-    return total, kept
+    return errors, kept
 
 
 def join_codes(pieces: Sequence[Piece], store: Store | None) -> Callable[[], Piece]:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+from dsc.dictionary.cards import states_card
+from dsc.dictionary.loop import Problem, State
+from dsc.show import Card, Event
+
+UNLOGGED = {"is_logged": False}  # of fields that stay out of a log
 
 
 @dataclass(frozen=True)
-class Start:
+class Start(Event):
     """A run begins, or goes on."""
 
     iteration: int  # updates done before
     plan: dict[str, Any]  # how the patches are cut into tasks
     identity: dict[str, dict[str, Any]]  # what decides the result
+    place: str  # where tasks run
+    names: list[str]  # of the dictionaries, where there are many
 
 
 @dataclass(frozen=True)
-class Iteration:
+class Iteration(Event):
     """One pass over all patches is done.
 
     Attributes
@@ -33,6 +42,8 @@ class Iteration:
         Time of the pass.
     patches_per_second
         Patches of all dictionaries in that time.
+    problems, states
+        What is learned, and where it stands after the pass; the log of a run leaves them out.
     """
 
     iteration: int
@@ -41,10 +52,37 @@ class Iteration:
     mse: float
     seconds: float
     patches_per_second: float
+    problems: Sequence[Problem] = field(default=(), repr=False, compare=False, metadata=UNLOGGED)
+    states: Sequence[State] = field(default=(), repr=False, compare=False, metadata=UNLOGGED)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether a bar ends with it."""
+        return self.finished
+
+    def line(self) -> str:
+        """One line for a log."""
+        return self.bar()[1]
+
+    def bar(self) -> tuple[float, str]:
+        """The share that is done, and what is said beside it."""
+        total = self.n_iterations + 1
+        done = total if self.finished else self.iteration
+        name = "final pass" if self.finished else f"iteration {self.iteration}"
+        text = (
+            f"{name} of {self.n_iterations}: mse {self.mse:.6g}, "
+            f"{self.patches_per_second:,.0f} patches/s, {(total - done) * self.seconds:.0f} s left"
+        )
+        return done / total, text
+
+    def card(self) -> Card:
+        """What a card shows from now on."""
+        bases, names = ([getattr(p, name) for p in self.problems] for name in ("basis", "name"))
+        return states_card(self.states, bases, names if any(names) else ())
 
 
 @dataclass(frozen=True)
-class End:
+class End(Event):
     """A run is finished."""
 
     mse: float  # mean squared error per pixel, the mean of all dictionaries

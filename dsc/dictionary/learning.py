@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -28,18 +28,18 @@ from dsc.dictionary.loop import (
 )
 from dsc.dictionary.model import Dictionary
 from dsc.dictionary.run import MODEL, Identity, Run, RunTarget
-from dsc.engine import Engine, numerics_fingerprint, open_engine
+from dsc.engine import BLOCK, Engine, Plan, numerics_fingerprint, open_engine, readable
 from dsc.errors import DscError
 from dsc.patches import StoredPatches, as_source, open_patches
 from dsc.pursuit import Coder
+from dsc.show import Card
 from dsc.store import is_finished
 from dsc.update import UPDATES, random_atoms
 
 PICKS = 2**20  # patch numbers looked at together when atoms start from patches
 CALIBRATION = 4096  # patches that the time of a plan is estimated from
-RUN_OPTIONS = ("scheduler", "n_workers", "memory_limit", "overwrite")
-
-Progress = Callable[[Any], None]
+ENGINE_OPTIONS = ("scheduler", "n_workers", "memory_limit")
+RUN_OPTIONS = (*ENGINE_OPTIONS, "overwrite")
 
 
 def learn(
@@ -49,7 +49,7 @@ def learn(
     *,
     run: str | PathLike[str] | None = None,
     resume: bool = False,
-    progress: Progress | None = None,
+    progress: Callable[[Any], None] | bool | None = None,
     **options: Any,
 ) -> Dictionary:
     """Learn a dictionary whose atoms may appear in any orientation.
@@ -65,7 +65,7 @@ def learn(
     resume
         Continue the run in that folder from its last complete iteration, if there is one.
     progress
-        Called with an `Iteration` after every pass over the patches.
+        As in `learn_many`: None, the default, shows a live card in a notebook.
     **options
         The other fields of `LearnConfig`: n_angles, n_iterations, basis ("disk", "annular",
         "pixels"), update ("ksvd", "mod"), init ("random", "patches"), replace_twins,
@@ -86,7 +86,7 @@ def learn_many(
     run: str | PathLike[str] | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Callable[[Any], None] | bool | None = None,
     **engine_options: Any,
 ) -> list[Dictionary]:
     """Learn many dictionaries, advancing all of them in one graph per iteration.
@@ -103,9 +103,11 @@ def learn_many(
     overwrite
         Start over in a folder that holds another run; otherwise that is refused.
     progress
-        Called with an `Iteration` after every pass; its error is the mean of all.
+        Called with an `Iteration` after every pass; its error is the mean of all. None shows a live
+        card in a notebook and nothing elsewhere, True a bar on a terminal, too, False nothing.
     **engine_options
-        scheduler: "threads" (the default), "synchronous", "processes", the address of a Dask
+        scheduler: None (the default) is the active `distributed.Client`, or "threads" if there is
+        none; "threads", "synchronous", "processes", the address of a Dask
         scheduler (tcp://…), the path of a scheduler file, or a `distributed.Client`; the result
         has the same bits on all. n_workers, memory_limit: threads or processes of a local
         scheduler, and bytes ("1GB") that they may use.
@@ -114,18 +116,18 @@ def learn_many(
     if not made:
         return []
     names = [MODEL] if len(made) == 1 else [f"models/{i:05d}.zarr" for i in range(len(made))]
-    with open_engine(**engine_options) as engine:
+    with open_engine(**engine_options, progress=progress) as engine:
         plans = plan_problems(made, engine)  # refuses before anything is written
         if run is None:
-            return advance(made, engine, progress=progress)
+            return advance(made, engine)
         identity = identity_of(made)
         folder = Run.begin(RunTarget(run, resume, overwrite), identity, names)
         if folder.finished:
             return [Dictionary.load(folder.path / name) for name in names]
         if len(made) == 1:
             folder.write_options({**_named(problems[0][0]), **identity["config"]})
-        folder.log(Start(folder.iteration, plans[0].summary(), identity))
-        models = advance(made, engine, folder, progress)
+        folder.log(Start(folder.iteration, plans[0].summary(), identity, engine.place, []))
+        models = advance(made, engine, folder)
         for name, model in zip(names, models, strict=True):
             if not is_finished(folder.path / name):  # of many, some may be there already
                 model.save(folder.path / name)
@@ -137,15 +139,15 @@ def advance(
     problems: Sequence[Problem],
     engine: Engine,
     run: Run | None = None,
-    progress: Progress | None = None,
 ) -> list[Dictionary]:
     """Learn all problems, from the last checkpoint of a run if there is one."""
+    if run is not None:
+        engine = engine.listening(run.log)
     last = None if run is None else run.last()
     if last is not None:
         states, bases = last
         problems = [
-            Problem(problem.source, basis, problem.config)
-            for problem, basis in zip(problems, bases, strict=True)
+            replace(problem, basis=basis) for problem, basis in zip(problems, bases, strict=True)
         ]
     else:
         states = [State.start(start_atoms(problem)) for problem in problems]
@@ -164,11 +166,10 @@ def advance(
             mse=float(np.mean([state.history[-1] for state in states])),
             seconds=seconds,
             patches_per_second=n_patches / seconds,
+            problems=problems,
+            states=states,
         )
-        if run is not None:
-            run.log(event)
-        if progress is not None:
-            progress(event)
+        engine.report(event)
     numerics = numerics_fingerprint()
     return [
         Dictionary(
@@ -191,12 +192,72 @@ def end_of(models: Sequence[Dictionary]) -> End:
     return End(mse, models[0].sha256 if len(models) == 1 else total)
 
 
-def plan_learning(patches: Any, config: LearnConfig, **engine_options: Any) -> dict[str, Any]:
-    """The plan of `learn`, with the time estimated from a few patches; learns nothing."""
+@dataclass(frozen=True)
+class LearnPlan:
+    """How `learn` would go: tasks, memory, and the time estimated from a few patches.
+
+    Attributes
+    ----------
+    plan
+        How the patches are cut into tasks, and what a task needs.
+    n_threads, memory
+        What the tasks would run on: threads, and bytes for all of them.
+    seconds
+        The estimated time.
+    """
+
+    plan: Plan
+    n_threads: int
+    memory: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        others = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "plan"}
+        return {**self.plan.summary(), **others}
+
+    def lines(self) -> dict[str, str]:
+        """What people want to know, by name."""
+        plan = self.plan
+        kept = "kept in memory" if plan.keep_coords else "streamed anew in every iteration"
+        return {
+            "patches": f"{plan.n_patches:,}, in blocks of {BLOCK:,}",
+            "leaves": f"{plan.n_leaves:,} of {plan.leaf_size:,} patches",
+            "tasks": f"{plan.n_tasks} over the patches, {plan.graph_size} in the graph of one "
+            f"iteration, on {self.n_threads} threads",
+            "statistics": readable(plan.statistics_bytes),
+            "memory of a task": f"{readable(plan.task_bytes)} of {readable(self.memory)} for all",
+            "coordinates": f"{readable(plan.coords_bytes)}, {kept}",
+            "estimated time": f"{self.seconds:.1f} s",
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<18} {text}" for name, text in self.lines().items())
+
+    def _repr_html_(self) -> str:
+        return Card("plan", numbers=self.lines()).html()
+
+
+def plan(patches: Any, n_atoms: int = 20, sparsity: int = 4, **options: Any) -> LearnPlan:
+    """How `learn` would go with these arguments; learns nothing.
+
+    Refuses what does not fit into the memory, as `learn` does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> patches = np.random.default_rng(0).random((500, 7, 7))
+    >>> plan(patches, n_atoms=5, sparsity=2, n_workers=2).plan.n_tasks
+    2
+    """
+    how = {name: options.pop(name) for name in ENGINE_OPTIONS if name in options}
+    config = LearnConfig.from_options(
+        {"n_atoms": n_atoms, "sparsity": sparsity, **options}, ENGINE_OPTIONS
+    )
     problem = make_problem(patches, config)
     source, basis = problem.source, problem.basis
-    with open_engine(**engine_options) as engine:
-        plan = plan_problems([problem], engine)[0]
+    with open_engine(**how, progress=False) as engine:
+        made = plan_problems([problem], engine)[0]
         resources = engine.resources
     n_sample = min(source.n_patches, CALIBRATION)
     part = Part(source.part(0, n_sample), 0, n_sample, n_sample)
@@ -208,12 +269,8 @@ def plan_learning(patches: Any, config: LearnConfig, **engine_options: Any) -> d
         code_part(part, step)
         seconds.append(time.perf_counter() - begin)
     work = min(seconds) / n_sample * source.n_patches * (config.n_iterations + 1)
-    return {
-        **plan.summary(),
-        "n_threads": resources.n_threads,
-        "memory": resources.memory,
-        "seconds": work / resources.n_threads,
-    }
+    n_threads, memory = resources.n_threads, resources.memory
+    return LearnPlan(made, n_threads, memory, work / n_threads)
 
 
 def make_problem(patches: Any, config: LearnConfig) -> Problem:

@@ -29,6 +29,7 @@ from dsc.engine import (
 )
 from dsc.patches import PatchSource
 from dsc.pursuit import Coder
+from dsc.show import Stage
 from dsc.update import (
     UPDATES,
     AnyStatistics,
@@ -50,6 +51,7 @@ class Problem:
     source: PatchSource
     basis: SteerableBasis
     config: LearnConfig
+    name: str = ""  # what people call it, where there are many
 
     @property
     def patches(self) -> dict[str, Any]:
@@ -179,10 +181,10 @@ def iterate(
     while active := [i for i, state in enumerate(current) if not state.finished]:
         steps = [_step(problems[i], current[i]) for i in active]
         jobs = [
-            Job(code_part, parts[i], solve_pass, step, plans[i].fan_in)
+            Job(code_part, parts[i], solve_pass, step, plans[i].fan_in, problems[i].name)
             for i, step in zip(active, steps, strict=True)
         ]
-        outcomes = engine.compute([job_graph(job) for job in jobs])
+        outcomes = engine.compute([job_graph(job) for job in jobs], _stage(problems, current))
         for i, step, outcome in zip(active, steps, outcomes, strict=True):
             current[i] = _next_state(current[i], step, *outcome)
         yield list(current)
@@ -195,8 +197,19 @@ def _parts(problem: Problem, plan: Plan, engine: Engine) -> list[Any]:
         for start, stop in plan.spans()
     ]
     if plan.keep_coords:
-        return engine.persist(part_tasks(load_part, parts, problem.basis))
+        stage = Stage("read the patches", problem.source.n_patches)
+        return engine.persist(part_tasks(load_part, parts, problem.basis), stage)
     return parts
+
+
+def _stage(problems: Sequence[Problem], states: Sequence[State]) -> Stage:
+    """The next pass over the patches of all problems that are not finished, for a progress bar."""
+    active = [pair for pair in zip(problems, states, strict=True) if not pair[1].finished]
+    index = max(state.iteration for _, state in active)
+    total = max(problem.config.n_iterations for problem, _ in active)
+    name = "final pass" if index >= total else f"iteration {index + 1} of {total}"
+    n_patches = sum(problem.source.n_patches for problem, _ in active)
+    return Stage(name, n_patches, index, total + 1)
 
 
 def _step(problem: Problem, state: State) -> Step:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsc.basis import SteerableBasis
+from dsc.dictionary.cards import state_card
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.encode import (
     Coded,
@@ -22,6 +24,7 @@ from dsc.dictionary.encode import (
     encode_parts,
     join_codes,
 )
+from dsc.dictionary.loop import State
 from dsc.dictionary.plot import plot_atoms
 from dsc.dictionary.reconstruct import BAND, BandStep, check_image, reconstruct_band
 from dsc.dictionary.run import MODEL, Run
@@ -29,6 +32,7 @@ from dsc.engine import open_engine, part_tasks
 from dsc.errors import DscError
 from dsc.patches import as_source
 from dsc.pursuit import Coder, Codes
+from dsc.show import Card, Stage
 from dsc.store import basis_sizes, basis_variables, create, open_store, read_basis
 
 if TYPE_CHECKING:
@@ -101,6 +105,21 @@ class Dictionary:
         """Hash of the atoms (little-endian float32 coordinates, C order)."""
         return self.coder.sha256
 
+    def card(self) -> Card:
+        """The atoms and the key numbers, for notebooks."""
+        state = State(0, self.atoms, tuple(self.history.tolist()), self.count)
+        card = state_card(state, self.basis)
+        numbers = {
+            "patches": f"{self.patches['n_patches']:,}",
+            "sparsity": str(self.config.sparsity),
+            "angles": str(self.n_angles),
+            "basis": self.basis.name,
+        }
+        return replace(card, numbers={**numbers, **card.numbers})
+
+    def _repr_html_(self) -> str:
+        return self.card().html()
+
     def encode(
         self, patches: Any, out: str | PathLike[str] | None = None, **engine_options: Any
     ) -> Coded:
@@ -113,7 +132,7 @@ class Dictionary:
         out
             Path or URL of a new store for the codes; None keeps them in memory.
         **engine_options
-            scheduler, n_workers and memory_limit, as in `dsc.learn_many`.
+            scheduler, n_workers, memory_limit and progress, as in `dsc.learn_many`.
 
         Returns
         -------
@@ -129,8 +148,11 @@ class Dictionary:
         with open_engine(**engine_options) as engine:
             parts = encode_parts(source, engine)
             store = None if out is None else create_codes(out, self.coder, source)
-            results = engine.compute(part_tasks(encode_part, parts, EncodeStep(self.coder, store)))
-        mse = sum(error for error, _ in results) / (source.n_patches * self.basis.n_pixels)
+            tasks = part_tasks(encode_part, parts, EncodeStep(self.coder, store))
+            results = engine.compute(tasks, Stage("code the patches", source.n_patches))
+        # the exact sum, rounded once: the same for any chunks and tasks
+        sse = math.fsum(error for errors, _ in results for error in errors)
+        mse = sse / (source.n_patches * self.basis.n_pixels)
         pieces = [piece for _, kept in results for piece in kept]
         read = join_codes(pieces, None if store is None else store.finish())
         url = None if out is None else str(out)
@@ -152,7 +174,7 @@ class Dictionary:
         stride
             Pixels between patches.
         **engine_options
-            scheduler and n_workers, as in `dsc.learn_many`.
+            scheduler, n_workers and progress, as in `dsc.learn_many`.
         """
         diameter = self.basis.diameter
         grey = check_image(image, diameter, stride)
@@ -161,8 +183,10 @@ class Dictionary:
         tops = range(0, padded.shape[0] - diameter + 1, stride * BAND)
         bands = [padded[top : top + (BAND - 1) * stride + diameter] for top in tops]
         step = BandStep(self.coder, bool(self.patches.get("center")), stride)
+        n_patches = int(np.prod([-(-(size - diameter + 1) // stride) for size in padded.shape]))
         with open_engine(**engine_options) as engine:
-            results = engine.compute(part_tasks(reconstruct_band, bands, step))
+            tasks = part_tasks(reconstruct_band, bands, step)
+            results = engine.compute(tasks, Stage("rebuild the image", n_patches))
         total, cover = np.zeros(padded.shape), np.zeros(padded.shape)
         for top, (part, weight) in zip(tops, results, strict=True):
             total[top : top + len(part)] += part

@@ -1,53 +1,16 @@
-"""Atoms and patches as grey disks: the one way in which they are shaded and put into a grid."""
+"""Atoms and patches as a figure: the one grid of disks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from dsc.show import COLUMNS, Floats, Shades, atom_shades, mosaic
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = 10  # atoms in a row
 INCHES = 0.66  # of an atom in a figure: ten in a row are readable in the width of a phone
-
-Floats = NDArray[np.floating]
-Shades = NDArray[np.uint8]
-
-
-def shades(images: Floats, low: Floats, high: Floats) -> Shades:
-    """(image, y, x, 2) grey and alpha, black at `low`, white at `high` (image,); NaN is clear."""
-    span = np.where(high > low, high - low, 1)
-    grey = (images - low[:, None, None]) / span[:, None, None]
-    inside = np.isfinite(images)
-    value = np.where(inside, np.clip(grey, 0, 1) * 255, 0).round().astype(np.uint8)
-    return np.stack([value, np.where(inside, 255, 0).astype(np.uint8)], axis=-1)
-
-
-def atom_shades(images: Floats, margin: float = 1.0) -> Shades:
-    """Atoms (atom, y, x) as disks, zero mid-grey.
-
-    Each has its own contrast: `margin` times its largest value would be black or white.
-    """
-    limit = margin * np.abs(np.nan_to_num(images)).max(axis=(1, 2))
-    return shades(images, -limit, limit)
-
-
-def mosaic(disks: Shades, columns: int = COLUMNS, label_rows: int = 0) -> Shades:
-    """Disks in rows as one picture (y, x, 2), with `label_rows` clear pixels under each row."""
-    n_disks, height, width = disks.shape[:3]
-    gap = max(1, width // 10)
-    step_y, step_x = height + gap + label_rows, width + gap
-    n_columns = min(columns, n_disks)
-    canvas = np.zeros((-(-n_disks // n_columns) * step_y, n_columns * step_x, 2), np.uint8)
-    for index, disk in enumerate(disks):
-        row, column = divmod(index, n_columns)
-        y, x = row * step_y, column * step_x
-        canvas[y : y + height, x : x + width] = disk
-    return canvas
 
 
 def plot_disks(
@@ -72,8 +35,9 @@ def plot_disks(
     frames
         Colour of the frame of each disk; None for no frame.
     """
-    from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
+
+    from dsc.dictionary.figure import NotebookFigure
 
     n_columns, (height, width) = min(columns, len(disks)), disks.shape[1:3]
     lines = 1 + max((label.count("\n") for label in labels), default=-1)
@@ -81,7 +45,7 @@ def plot_disks(
     canvas = mosaic(disks, columns, below + above)
     n_y, n_x = canvas.shape[:2]
     step_y, step_x = n_y // -(-len(disks) // n_columns), n_x // n_columns
-    figure = Figure(figsize=(n_x * INCHES / step_x, n_y * INCHES / step_x), dpi=160)
+    figure = NotebookFigure(figsize=(n_x * INCHES / step_x, n_y * INCHES / step_x), dpi=160)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.imshow(

@@ -3,6 +3,7 @@
 RUN/run.json            says that the folder is ours and what decides the results; written first
 RUN/run.toml            options, for `dsc learn --config`
 RUN/events.jsonl        one JSON object a line
+RUN/progress.json       how far the present pass is, written anew at most twice a second
 RUN/checkpoints/…       the last complete iterations
 RUN/model.zarr          the result; a run that has all of its results is finished
 
@@ -17,14 +18,16 @@ import re
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from dsc.basis import SteerableBasis
+from dsc.dictionary.cards import states_card
 from dsc.dictionary.checkpoint import load_checkpoint, save_checkpoint
+from dsc.dictionary.events import UNLOGGED
 from dsc.dictionary.loop import Problem, State
 from dsc.engine import fingerprint_difference
 from dsc.errors import DscError
@@ -36,11 +39,13 @@ from dsc.files import (
     to_toml,
     write_whole,
 )
+from dsc.show import Card, Event, duration
 from dsc.store import is_finished, open_store, remove_store
 
 KEEP = 2  # checkpoints
+SILENCE = 60  # seconds after which a card says that there is no sign of life
 KIND, FORMAT = "dsc run", 1
-MARK, OPTIONS, LOG = "run.json", "run.toml", "events.jsonl"
+MARK, OPTIONS, LOG, PULSE = "run.json", "run.toml", "events.jsonl", "progress.json"
 MODEL = "model.zarr"
 
 Identity = dict[str, dict[str, Any]]  # part → name → value, such as config, patches, numerics
@@ -96,7 +101,7 @@ class Run:
             raise DscError("resume and overwrite: found both, need one of them at most")
         run = Run(Path(target.path))
         mark = {"kind": KIND, "format": FORMAT, "token": uuid4().hex, "identity": identity}
-        mark |= {"results": list(results), "logs": [OPTIONS, LOG, *logs]}
+        mark |= {"results": list(results), "logs": [OPTIONS, LOG, PULSE, *logs]}
         try:
             if run._is_occupied():
                 run._check(target)
@@ -192,10 +197,28 @@ class Run:
         path = self.path / OPTIONS
         return from_toml(path) if path.is_file() else {}
 
-    def log(self, event: Any) -> None:
-        """Append an event, a dataclass, under its name."""
-        name = type(event).__name__.lower()
-        append_records(self.path / LOG, [{"event": name, "time": time.time(), **asdict(event)}])
+    def log(self, event: Event) -> None:
+        """Append an event, a dataclass, under its name, and show how far the run is."""
+        if event.is_kept:
+            values = {
+                one.name: asdict(value) if is_dataclass(type(value)) else value
+                for one in fields(event)
+                if one.metadata != UNLOGGED
+                for value in [getattr(event, one.name)]
+            }
+            name = type(event).__name__.lower()
+            append_records(self.path / LOG, [{"event": name, "time": time.time(), **values}])
+        self.show(event)
+
+    def show(self, event: Event) -> None:
+        """Write down what an event says of how far the run is, over what the last one said."""
+        if (bar := event.bar()) is not None:
+            record = {"time": time.time(), "share": bar[0], "text": bar[1]}
+            write_whole(self.path / PULSE, json.dumps(record))
+
+    def pulse(self) -> dict[str, Any]:
+        """The last sign of life: its time, the share that is done, and words; empty if none."""
+        return _read_json(self.path / PULSE)
 
     def events(self) -> list[dict[str, Any]]:
         """All complete events so far; a line that a kill has cut does not count."""
@@ -206,6 +229,46 @@ class Run:
         """Tasks in the graph of one iteration, as planned when the run last started."""
         starts = [event for event in self.events() if event["event"] == "start"]
         return int(starts[-1]["plan"]["graph_size"]) if starts else 0
+
+    def card(self) -> Card:
+        """Where the run stands: its last checkpoint, how far it is, and whether it lives."""
+        if not self.exists:
+            return Card(str(self.path), alert="there is no run here yet")
+        try:
+            last, events = self.last(), self.events()
+        except (DscError, OSError) as error:  # a checkpoint may be damaged, or just now replaced
+            return Card(str(self.path), alert=str(error))
+        starts = [event for event in events if event["event"] == "start"]
+        passes = [event for event in events if event["event"] == "iteration"]
+        names = starts[-1].get("names", []) if starts else []
+        card = Card(str(self.path)) if last is None else states_card(*last, names)
+        numbers = {**card.numbers, "passes": str(len(passes))}
+        if passes:
+            numbers["error per pixel"] = f"{passes[-1]['mse']:.4g}"
+        note = f"running on {starts[-1]['place']}" if starts else ""
+        pulse = self.pulse()
+        progress = (float(pulse["share"]), str(pulse["text"])) if pulse else None
+        silence = time.time() - float(pulse.get("time", time.time()))
+        alert = ""
+        if self.finished:
+            note, progress = "finished", None
+        elif silence > SILENCE:
+            note = "not finished"
+            alert = (
+                f"no sign of life for {duration(silence)}: if nothing computes it any more, "
+                "repeat its command with --resume"
+            )
+        return replace(
+            card,
+            title=f"{self.path.name}: {card.title}" if last else str(self.path),
+            note=note,
+            numbers=numbers,
+            alert=alert,
+            progress=progress,
+        )
+
+    def _repr_html_(self) -> str:
+        return self.card().html()
 
     def checkpoints(self) -> list[Path]:
         """Those of this run, the oldest first."""

@@ -16,6 +16,9 @@ from dask.delayed import Delayed
 
 from dsc.engine.tree import merge_all
 
+MARK = "dsc"  # begins the token in the keys of our tasks
+Key = str | tuple[str, int]
+
 
 @dataclass(frozen=True)
 class Job:
@@ -24,7 +27,7 @@ class Job:
     The functions are module-level. Parts are in order, each an aligned run of leaves, and travel
     with their task, or are delayed values that the cluster keeps; `shared` goes to every task, and
     is a value that Dask does not look into; `fan_in`, a power of two, results are merged by one
-    task.
+    task. The name, of a class for instance, is seen in the keys of the tasks.
     """
 
     map: Callable[[Any, Any], Any]
@@ -32,13 +35,17 @@ class Job:
     finish: Callable[[Any, Any], Any]
     shared: Any
     fan_in: int = 2
+    name: str = ""
 
 
 def job_graph(job: Job) -> Any:
     """The delayed result of a job: maps, a tree of merges, the finish."""
     shared = f"shared-{uuid.uuid4().hex}"
-    graph: dict[str, Any] = {shared: job.shared}
-    values = [_add_map(graph, job.map, part, shared) for part in job.parts]
+    graph: dict[Key, Any] = {shared: job.shared}
+    keys = _part_keys(job.map, len(job.parts), job.name)
+    for key, part in zip(keys, job.parts, strict=True):
+        _add_map(graph, key, (job.map, part, shared))
+    values: list[Key] = list(keys)
     while len(values) > 1:  # a power of two of neighbours: a piece of the aligned tree
         groups = [values[i : i + job.fan_in] for i in range(0, len(values), job.fan_in)]
         values = [_add(graph, merge_all, (merge_all, *group)) for group in groups]
@@ -49,24 +56,46 @@ def part_tasks(
     function: Callable[[Any, Any], Any], parts: Sequence[Any], shared: Any = None
 ) -> list[Any]:
     """Delayed `function(part, shared)` of every part."""
-    key = f"shared-{uuid.uuid4().hex}"
+    shared_key = f"shared-{uuid.uuid4().hex}"
     values = []
-    for part in parts:
-        graph: dict[str, Any] = {key: shared}
-        values.append(Delayed(_add_map(graph, function, part, key), graph))
+    for key, part in zip(_part_keys(function, len(parts)), parts, strict=True):
+        graph: dict[Key, Any] = {shared_key: shared}
+        _add_map(graph, key, (function, part, shared_key))
+        values.append(Delayed(key, graph))
     return values
 
 
-def _add_map(
-    graph: dict[str, Any], function: Callable[[Any, Any], Any], part: Any, shared: str
-) -> str:
+def part_keys(values: Sequence[Any]) -> set[Key]:
+    """The keys of the tasks over parts in the graphs of delayed values, which take the time."""
+    return {
+        key
+        for value in values
+        for key, task in dict(value.dask).items()
+        if is_part_key(key) and isinstance(task, tuple)  # else it is computed already
+    }
+
+
+def is_part_key(key: Any) -> bool:
+    """Whether a key is that of a task over a part, of any graph of ours."""
+    return isinstance(key, tuple) and MARK in str(key[0])
+
+
+def _part_keys(function: Callable[..., Any], count: int, name: str = "") -> list[Key]:
+    """A key for every part; Dask's pages show the function, and at a closer look the name."""
+    group = "-".join(filter(None, (function.__name__, MARK + uuid.uuid4().hex, name)))
+    return [(group, index) for index in range(count)]
+
+
+def _add_map(graph: dict[Key, Any], key: Key, task: tuple[Any, Any, str]) -> None:
+    function, part, shared = task
     if isinstance(part, Delayed):
         graph.update(part.dask)
-        return _add(graph, function, (function, part.key, shared))
-    return _add(graph, function, (partial(function, part), shared))
+        graph[key] = (function, part.key, shared)
+    else:
+        graph[key] = (partial(function, part), shared)
 
 
-def _add(graph: dict[str, Any], function: Callable[..., Any], task: tuple[Any, ...]) -> str:
+def _add(graph: dict[Key, Any], function: Callable[..., Any], task: tuple[Any, ...]) -> Key:
     """Put a task into the graph, under a key that shows on a dashboard what it does."""
     key = f"{function.__name__}-{uuid.uuid4().hex}"
     graph[key] = task

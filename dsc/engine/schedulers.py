@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import dask
+from dask.callbacks import Callback
 from dask.system import CPU_COUNT
 
 from dsc.blas import restore_blas_threads, use_one_blas_thread
+from dsc.engine.mapreduce import part_keys
 from dsc.engine.numerics import fingerprint_difference, numerics_fingerprint
 from dsc.engine.plan import Resources, parse_bytes
 from dsc.errors import DscError, count_problem
+from dsc.show import PERIOD, Listener, Meter, Place, Stage, listener_of
 
+WORK = Stage("compute", 0)  # what tasks are for, where nobody says it
 LOCAL = ("threads", "synchronous", "processes")
 GRAPHS = {"distributed.admin.large-graph-warning-threshold": "1GB"}  # arrays travel with their task
 
@@ -32,38 +37,100 @@ class Engine:
         What `dask.compute` takes: a name or a `distributed.Client`.
     resources
         Threads and memory that tasks have.
+    place
+        Where tasks run, in words.
     check
         Refuses workers that joined since and would give other bits.
+    finished
+        Keys of tasks over parts that workers of a cluster have finished.
+    meter
+        Tells listeners what happens and how far the tasks are.
     """
 
     scheduler: Any
     resources: Resources
+    place: str = "this thread"
     check: Callable[[], None] = lambda: None
+    finished: set[Any] = field(default_factory=set)
+    meter: Meter = field(default_factory=Meter)
 
-    def compute(self, values: list[Any]) -> list[Any]:
-        """Results of delayed values, computed in one graph."""
+    def compute(self, values: list[Any], stage: Stage = WORK) -> list[Any]:
+        """Results of delayed values, computed in one graph; the stage says what they are for."""
         self.check()
         with dask.config.set(GRAPHS):
-            results = list(dask.compute(*values, **self._options()))
+            if self.is_cluster:
+                results = self._gather(self.scheduler.compute(values), values, stage)
+            else:
+                results = list(dask.compute(*values, **self._options(values, stage)))
         self.check()  # a worker may have joined meanwhile
         return results
 
-    def persist(self, values: list[Any]) -> list[Any]:
+    def persist(self, values: list[Any], stage: Stage = WORK) -> list[Any]:
         """The same delayed values, computed and kept where they were made."""
         self.check()
         with dask.config.set(GRAPHS):
-            return list(dask.persist(*values, **self._options()))
+            if self.is_cluster:
+                return list(self.scheduler.persist(values))
+            return list(dask.persist(*values, **self._options(values, stage)))
 
-    def _options(self) -> dict[str, Any]:
-        options = {"scheduler": self.scheduler}
+    def report(self, event: Any) -> None:
+        """Tell listeners what happened."""
+        self.meter(event)
+
+    def listening(self, *listeners: Listener) -> Engine:
+        """The same engine with some more listeners."""
+        return replace(self, meter=self.meter.also(listeners))
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether tasks run on a `distributed` cluster."""
+        return not isinstance(self.scheduler, str)
+
+    def _options(self, values: list[Any], stage: Stage) -> dict[str, Any]:
+        """What a local scheduler is told; it says when a task is finished."""
+        keys, done = part_keys(values), 0
+
+        def posttask(key: Any, *_: Any) -> None:
+            nonlocal done
+            if key in keys:
+                done += 1
+                self.meter.show(stage.n_patches * done // len(keys))
+
+        self.meter.begin(stage)
+        ours = Callback(posttask=posttask)._callback
+        options = {"scheduler": self.scheduler, "callbacks": [*Callback.active, ours]}
         if self.scheduler == "threads":
             options["num_workers"] = self.resources.n_threads
         return options
 
+    def _gather(self, futures: list[Any], values: list[Any], stage: Stage) -> list[Any]:
+        """Results from a cluster, whose workers say when a task is finished."""
+        from distributed import wait
+
+        keys = part_keys(values)
+        self.meter.begin(stage)
+        try:
+            while futures and not any(future.status == "error" for future in futures):
+                try:
+                    wait(futures, timeout=PERIOD)
+                    break
+                except TimeoutError:
+                    done = len(self.finished & keys)
+                    self.meter.show(stage.n_patches * done // max(1, len(keys)))
+            return list(self.scheduler.gather(futures))
+        except BaseException:
+            self.scheduler.cancel(futures)
+            raise
+        finally:
+            self.finished.clear()
+
 
 @contextmanager
 def open_engine(
-    scheduler: Any = "threads", n_workers: int | None = None, memory_limit: str | int | None = None
+    scheduler: Any = None,
+    n_workers: int | None = None,
+    memory_limit: str | int | None = None,
+    progress: Callable[[Any], None] | bool | None = None,
 ) -> Iterator[Engine]:
     """An `Engine` for the time of a run.
 
@@ -72,32 +139,70 @@ def open_engine(
     scheduler
         "threads", "synchronous", "processes" (a local cluster of our own with one thread per
         worker), the address of a scheduler (tcp://…, tls://…), the path of a scheduler file, or a
-        `distributed.Client`. An `Engine` is passed through.
+        `distributed.Client`. None is the `Client` of this process if one is active, else threads.
+        An `Engine` is passed through.
     n_workers
         Threads, or processes, of a local scheduler; by default the number of cores.
     memory_limit
         Bytes, or "1GB": what this process, or all local worker processes together, may use.
+    progress
+        What `listener_of` takes: None is a live card in a notebook, and nothing elsewhere.
     """
     if isinstance(scheduler, Engine):
         yield scheduler
         return
+    meter = Meter(*listener_of(progress))
+    with _open(scheduler, n_workers, memory_limit) as engine:
+        meter(Place(engine.place))
+        try:
+            yield replace(engine, meter=meter)
+        finally:
+            meter.close()
+
+
+@contextmanager
+def _open(
+    scheduler: Any, n_workers: int | None, memory_limit: str | int | None
+) -> Iterator[Engine]:
     if n_workers is not None and (problem := count_problem("n_workers", n_workers, 1)):
         raise DscError(problem)
     limit = None if memory_limit is None else parse_bytes(memory_limit)
+    if scheduler is None:
+        scheduler = _active_client() or "threads"
     with ExitStack() as stack:
         if scheduler in ("threads", "synchronous"):
             stack.callback(restore_blas_threads)
             use_one_blas_thread()
             n_threads = 1 if scheduler == "synchronous" else n_workers or CPU_COUNT
-            yield Engine(scheduler, Resources(n_threads, _free_memory(limit)))
+            place = f"{n_threads} thread{'s' * (n_threads > 1)} of this process"
+            yield Engine(scheduler, Resources(n_threads, _free_memory(limit)), place)
             return
-        from dsc.engine.workers import one_blas_thread_on_workers
+        from dsc.engine.workers import prepared_workers
 
         client = stack.enter_context(_client(scheduler, n_workers, limit))
-        stack.enter_context(one_blas_thread_on_workers(client))
+        finished = stack.enter_context(prepared_workers(client))
         check = _worker_check(client)
         check()
-        yield Engine(client, _cluster_resources(client, limit), check)
+        resources = _cluster_resources(client, limit)
+        place = f"the Dask cluster {client.scheduler.address} ({resources.n_threads} threads)"
+        yield Engine(client, resources, place, check, finished)
+
+
+def _active_client() -> Any:
+    """The `distributed.Client` of this process; None if there is none, or inside of a task."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client, get_worker
+
+    try:
+        get_worker()
+    except ValueError:  # this is no task
+        try:
+            client = default_client()
+        except ValueError:
+            return None
+        return None if client.asynchronous else client
+    return None
 
 
 @contextmanager

@@ -58,10 +58,12 @@ class Demo:
         )
 
 
-def run_demo(folder: Path, say: Callable[[str], None]) -> Demo:
+def run_demo(
+    folder: Path, say: Callable[[str], None], progress: Callable[[Any], None] | bool = False
+) -> Demo:
     """Extract patches, learn both dictionaries and code, all in a folder that must not exist.
 
-    `say` is called with a line about every step.
+    `say` is called with a line about every step, `progress` as in `learn`.
     """
     if folder.exists():
         raise DscError(f"{folder}: exists already: choose another --out, or remove it")
@@ -70,14 +72,16 @@ def run_demo(folder: Path, say: Callable[[str], None]) -> Demo:
     for name in IMAGES:
         Image.fromarray(getattr(data, name)()).save(folder / "pictures" / f"{name}.png")
     say(f"cutting patches out of {len(IMAGES)} pictures of scikit-image")
-    patches = extract_patches([str(folder / "pictures")], str(folder / "patches.zarr"), PATCHES)
+    out = str(folder / "patches.zarr")
+    patches = extract_patches([str(folder / "pictures")], out, PATCHES, progress=progress)
     models, mse = {}, {}
     size = "{n_atoms} atoms, {sparsity} per patch".format(**LEARNING)
     for kind, basis in KINDS.items():
         say(f"learning a {kind} dictionary: {size}")
         options: dict[str, Any] = {**LEARNING, "basis": basis}
-        models[kind] = learn(patches, run=folder / kind, **options)
-        mse[kind] = models[kind].encode(patches, out=str(folder / f"{kind}-codes.zarr")).mse
+        models[kind] = learn(patches, run=folder / kind, progress=progress, **options)
+        out = str(folder / f"{kind}-codes.zarr")
+        mse[kind] = models[kind].encode(patches, out, progress=progress).mse
     codings = code_some(models, patches)
     seconds = time.perf_counter() - begin
     return Demo(folder, patches.n_patches, models, mse, codings, seconds)

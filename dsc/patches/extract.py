@@ -7,7 +7,8 @@ to be good. What is kept of a look is a bit per window.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from os import PathLike
@@ -24,6 +25,7 @@ from dsc.patches.album import write_album
 from dsc.patches.config import PatchConfig
 from dsc.patches.scan import Indices, Scan, scan
 from dsc.patches.stored import StoredPatches, materialize_span, of_store
+from dsc.show import Meter, Stage, listener_of
 from dsc.store import Store, basis_sizes, basis_variables, check_free, create
 
 Columns = dict[str, NDArray[Any]]
@@ -55,7 +57,10 @@ class _Choice:
 
 
 def extract_patches(
-    inputs: Inputs, out: str | PathLike[str], config: PatchConfig | None = None
+    inputs: Inputs,
+    out: str | PathLike[str],
+    config: PatchConfig | None = None,
+    progress: Callable[[Any], None] | bool | None = None,
 ) -> StoredPatches:
     """Take patches from pictures and write a patch set.
 
@@ -68,6 +73,8 @@ def extract_patches(
         Path or URL of the new patch set.
     config
         Which patches, and what is done to them; the defaults of `PatchConfig` if it is None.
+    progress
+        As in `dsc.learn`.
 
     Returns
     -------
@@ -75,7 +82,17 @@ def extract_patches(
     """
     config = PatchConfig() if config is None else config
     check_free(out)
-    choice = _subset(_look(inputs, config))
+    meter = Meter(*listener_of(progress))
+    try:
+        return _extract(inputs, out, config, meter)
+    finally:
+        meter.close()
+
+
+def _extract(
+    inputs: Inputs, out: str | PathLike[str], config: PatchConfig, meter: Meter
+) -> StoredPatches:
+    choice = _subset(_look(inputs, config, meter))
     n_patches = choice.n_patches
     if n_patches == 0:
         n_windows = sum(seen.n_windows for seen in choice.scans)
@@ -92,17 +109,28 @@ def extract_patches(
         for name, array in basis_variables(basis).items():
             store.write(name, 0, array)
         chunk = store.chunks("coords")[0]
+        meter.begin(Stage("project the patches", n_patches))
         for start in range(0, n_patches, chunk):
+            meter.show(start)
             materialize_span(store, start, min(start + chunk, n_patches))
     return of_store(store.finish())
 
 
-def _look(inputs: Inputs, config: PatchConfig) -> _Choice:
+def _look(inputs: Inputs, config: PatchConfig, meter: Meter) -> _Choice:
     images, problems = scan_inputs(inputs)
     scans = []
+    n_windows = sum(math.prod(image.shape) // config.stride**2 for image in images)  # about
+    meter.begin(Stage(f"look at {len(images):,} pictures", n_windows))
+    n_done = 0
+
+    def tick(count: int) -> None:
+        nonlocal n_done
+        n_done += count
+        meter.show(n_done)
+
     for image in images:
         try:
-            scans.append(scan(image, config))
+            scans.append(scan(image, config, tick))
         except Exception as error:  # whatever a decoder raises is the file's fault
             problems.append(image_problem(image, error))
     if config.per_class is not None and any(image.label is None for image in images):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -104,8 +104,8 @@ def digest(pixels: NDArray[np.float32]) -> str:
     return hashlib.sha256(np.ascontiguousarray(pixels, "<f4").data).hexdigest()
 
 
-def scan(image: Image, config: PatchConfig) -> Scan:
-    """Hash a picture and find its patches."""
+def scan(image: Image, config: PatchConfig, tick: Callable[[int], None] = lambda _: None) -> Scan:
+    """Hash a picture and find its patches; calls `tick` with the windows of every tile."""
     grid = Grid.of(image.shape, config)
     digests: list[str] = []
     kept = []
@@ -127,6 +127,7 @@ def scan(image: Image, config: PatchConfig) -> Scan:
             (y0, y1), (x0, x1) = extents  # windows that begin in this tile may reach into the next
             window, keep = image.read(y0, y1, x0, x1), flags[:, columns]
             kernels.keep_windows(window, config.diameter, config.stride, config.min_std, keep)
+        tick((rows.stop - rows.start) * (columns.stop - columns.start))
         if x.stop == image.shape[1]:
             kept.append((rows.start * grid.n_x, flags.size, np.packbits(flags)))
     whole = hashlib.sha256(repr((image.shape, image.tile, digests)).encode()).hexdigest()

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from dsc.basis import SteerableBasis
 from dsc.errors import DscError
 from dsc.patches.cut import Cutter, disk_pixels
+from dsc.show import Card, mosaic, shades
 
 ROWS = 4096  # patches cut and projected at a time
+EXAMPLES = 20  # patches on a card
 
 Floats = NDArray[np.float32]
 
@@ -90,6 +92,29 @@ class PatchReader(ABC):
         self, basis: SteerableBasis, names: tuple[str, ...], start: int, stop: int
     ) -> list[Floats]:
         """What need not be computed ("coords", "rest"); empty if it is not there."""
+
+    def card(self) -> Card:
+        """Some patches, evenly from all, and the key numbers."""
+        start, stop = self._span()
+        cutter = self._cutter
+        side = cutter.diameter
+        prepared = ["mean removed"] * cutter.center + ["norm 1"] * cutter.unit
+        numbers = {
+            "patches": f"{stop - start:,}",
+            "diameter": f"{side} pixels",
+            "each": ", ".join(prepared) or "as in the image",
+        }
+        if stop == start:
+            return Card("patches", numbers=numbers)
+        chosen = np.unique(np.linspace(start, stop - 1, EXAMPLES).astype(np.int64)).tolist()
+        values = np.concatenate([self.pixels(i, i + 1) for i in chosen])
+        disks = np.full((len(chosen), side, side), np.nan)
+        disks[:, *disk_pixels(side).T] = values
+        image = mosaic(shades(disks, values.min(axis=1), values.max(axis=1)))
+        return Card("patches", numbers=numbers, image=image)
+
+    def _repr_html_(self) -> str:
+        return self.card().html()
 
     def pixels(self, start: int, stop: int) -> Floats:
         """(patch, pixel) the disks, centered and scaled."""

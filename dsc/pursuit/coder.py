@@ -15,6 +15,7 @@ from dsc.basis import SteerableBasis, as_rows, bad_values, check_values, row_chu
 from dsc.errors import DscError, count_problem
 from dsc.pursuit import kernels, still
 from dsc.pursuit.tables import Turns, search_tables, still_tables, turn_tables
+from dsc.show import Card
 
 EMPTY = kernels.EMPTY
 DEFAULT_ANGLES = 60
@@ -71,6 +72,22 @@ class Codes:
     def used(self) -> NDArray[np.bool_]:
         """(patch, slot) True where a slot holds an atom."""
         return np.asarray(self.atom != EMPTY)
+
+    def card(self) -> Card:
+        """The key numbers, and how often each atom is used."""
+        used = self.used
+        return Card(
+            f"codes of {len(self):,} patches",
+            numbers={
+                "atoms per patch": f"{used.sum() / max(1, len(self)):.2f} of {self.sparsity}",
+                "angles": str(self.n_angles),
+                "mean error": f"{self.error.mean() if len(self) else 0.0:.4g}",
+            },
+            bars=np.bincount(self.atom[used]).tolist(),
+        )
+
+    def _repr_html_(self) -> str:
+        return self.card().html()
 
     @property
     def theta(self) -> NDArray[np.float64]:

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from dsc.dictionary import atom_shades, plot_disks
+from dsc.dictionary import plot_disks
 from dsc.experiments import Demo
 from dsc.report.experiments import plot_figure
 from dsc.report.figures import draw
 from dsc.report.learn import write_report
 from dsc.report.render import Page, Place
+from dsc.show import atom_shades
 
 
 def write_demo(demo: Demo) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from dsc.dictionary import atom_shades, plot_disks, shades
+from dsc.dictionary import plot_disks
 from dsc.errors import DscError
 from dsc.experiments import AtomGrid, FigureValue, ImageRows, Lines, Result
 from dsc.files import write_whole
 from dsc.report.figures import SERIES, SOFT, draw, drawing, make_axes, set_log_axis
 from dsc.report.render import Page, Place
+from dsc.show import atom_shades, shades
 
 SUMMARY_HEADER = ("experiment", "claim", "ours", "holds", "remark")
 WHO = {"paper": "the paper", "dsc": "we"}

@@ -13,11 +13,12 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from dsc.dictionary import Dictionary, Run, atom_shades, plot_disks
+from dsc.dictionary import Dictionary, Run, plot_disks
 from dsc.errors import DscError
 from dsc.report import figures as plots
 from dsc.report.render import Page, Place, show
 from dsc.report.sample import Comparison, find_patches, look_at
+from dsc.show import atom_shades
 from dsc.store import open_store
 from dsc.version import __version__
 

@@ -6,8 +6,6 @@ beside the page, `data-derived` says what it was computed from.
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,11 +15,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from PIL import Image
 
 from dsc.errors import DscError
 from dsc.files import write_whole
 from dsc.report.figures import Rendering, themed_url
+from dsc.show import png_url
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,13 +172,6 @@ def text_of(value: Any, form: str = "") -> str:
 def plural(value: int, word: str) -> str:
     """A word for so many things."""
     return word if value == 1 else f"{word}s"
-
-
-def png_url(pixels: Any) -> str:
-    """A picture of bytes, (y, x) or (y, x, 2 to 4), as a PNG in a URL."""
-    data = io.BytesIO()
-    Image.fromarray(pixels).save(data, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()
 
 
 @lru_cache

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.counter import choose
-from dsc.dictionary import Dictionary, Run, shades
+from dsc.dictionary import Dictionary, Run
 from dsc.errors import DscError
 from dsc.patches import StoredPatches, open_patches
 from dsc.pursuit import Codes
+from dsc.show import shades
 
 SAMPLE = 20_000  # patches coded at most
 SPAN = 100  # neighbours that are read together

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dsc.dictionary import mosaic
 from dsc.errors import DscError
 from dsc.report import texture_figures as plots
 from dsc.report.figures import draw
 from dsc.report.maps import class_colours
 from dsc.report.render import Page, Place
 from dsc.report.texture_images import COLUMNS, Bytes, Gallery
+from dsc.show import mosaic
 from dsc.texture import BINS, Benchmark, Evaluation, Method
 from dsc.version import __version__
 

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from dsc.dictionary import mosaic
 from dsc.report import figures as look
 from dsc.report.texture_images import COLUMNS, Bytes, ClassMap, Mistake
+from dsc.show import mosaic
 
 LOW_ENDS = (0.99, 0.98, 0.95, 0.9, 0.8, 0.5, 0.0)  # where an axis of accuracies may begin
 MOST_LETTERS = 16  # of a class in a figure

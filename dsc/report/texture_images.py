@@ -9,9 +9,9 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
-from dsc.dictionary import atom_shades
 from dsc.images import Image
 from dsc.report.maps import class_colours, paint
+from dsc.show import atom_shades
 from dsc.texture import Evaluation, TextureModel, spread, unit_range
 
 COLUMNS = 10  # atoms in a row

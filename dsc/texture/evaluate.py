@@ -15,9 +15,10 @@ from dsc.dictionary import Run, RunTarget
 from dsc.engine import Engine, part_tasks
 from dsc.files import read_records
 from dsc.images import Image
+from dsc.show import Stage
 from dsc.texture.config import BINS, HISTOGRAMS, TextureConfig
 from dsc.texture.dataset import Dataset, label_indices
-from dsc.texture.fit import Progress, fit_texture, silent
+from dsc.texture.fit import fit_texture
 from dsc.texture.histograms import Feature, FeatureLog, check_images, count_labels, pruned_share
 from dsc.texture.lbp import SCALES, lbp_histogram, lbp_side, unit_range
 from dsc.texture.model import TextureModel
@@ -158,20 +159,19 @@ def evaluate_texture(
     config: TextureConfig,
     engine: Engine,
     target: RunTarget,
-    progress: Progress = silent,
 ) -> Evaluation:
     """Fit on the training pictures and classify the test pictures, in a run folder.
 
-    What is finished in it is not done again when it is resumed; `progress` as in `fit_texture`.
+    What is finished in it is not done again when it is resumed.
     """
     begin = time.perf_counter()
     run = Run(Path(target.path))
     earlier = sum(_spent(run).values()) if target.resume and run.exists else 0.0
     label_indices(data.test, data.label_names)  # refuses unknown ones
     check_images(data.test.images, config.diameter)  # before anything is learned
-    model = fit_texture(data.train, config, engine, target, progress)
+    model = fit_texture(data.train, config, engine, target)
     log = FeatureLog(run.path / "features.jsonl", model.labeller.identity)
-    features = count_labels(data.test.images, model.labeller, engine, log, progress)
+    features = count_labels(data.test.images, model.labeller, engine.listening(run.log), log)
     seconds = {"total": earlier + time.perf_counter() - begin, **_spent(run)}
     return Evaluation.of(data, model, features, seconds)
 
@@ -196,7 +196,9 @@ def lbp_methods(data: Benchmark, engine: Engine) -> list[Method]:
     if min(min(image.shape) for image in images) < lbp_side():
         return []
     parts = [tuple(images[i : i + LBP_IMAGES]) for i in range(0, len(images), LBP_IMAGES)]
-    features = np.concatenate(engine.compute(part_tasks(lbp_part, parts)))
+    features = np.concatenate(
+        engine.compute(part_tasks(lbp_part, parts), Stage("local binary patterns", 0))
+    )
     known, truth = label_indices(train, names), label_indices(test, names)
     methods = []
     first = SCALES[0][0] + 2  # bins of the smallest scale

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +29,11 @@ from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import Dataset, check_classes, label_indices
 from dsc.texture.histograms import (
     FeatureLog,
-    Progress,
     check_images,
     check_memory,
     check_textured,
     count_labels,
     joined_counts,
-    silent,
 )
 from dsc.texture.model import TextureModel, make_labeller
 
@@ -45,18 +43,17 @@ def fit_texture(
     config: TextureConfig,
     engine: Engine,
     target: RunTarget | None = None,
-    progress: Progress = silent,
 ) -> TextureModel:
     """Learn a dictionary for every class, and label the patches of the training pictures.
 
     The result has the same bits on all engines. `target` is a folder for checkpoints, the log and
     the model; a finished run that is resumed gives its model; None keeps nothing on disk. With a
-    cluster on other machines it must be on a file system that they share. `progress` is called with
-    an `Iteration` after every pass, and with a `Labelling` after every round of labelled pictures.
+    cluster on other machines it must be on a file system that they share. The engine reports an
+    `Iteration` after every pass, and a `Labelling` after every round of labelled pictures.
     """
     if target is None:
         with tempfile.TemporaryDirectory() as folder:
-            return fit_texture(data, config, engine, RunTarget(Path(folder) / "run"), progress)
+            return fit_texture(data, config, engine, RunTarget(Path(folder) / "run"))
     label_names = check_classes(data)
     check_images(data.images, config.diameter)
     plan = plan_setting(data, config, engine)[0]  # refuses before anything is written
@@ -67,17 +64,21 @@ def fit_texture(
     if run.finished:
         return TextureModel.load(run.model)
     run.write_options({**target.options, **asdict(config)})
-    run.log(Start(run.iteration, plan.summary(), identity))
+    start = Start(run.iteration, plan.summary(), identity, engine.place, list(label_names))
+    run.log(start)
     try:
-        sources = extract_classes(data, label_names, config, run.scratch)
-        problems = [make_problem(source, config.learning) for source in sources]
-        models = advance(problems, engine, run, progress)
+        sources = extract_classes(data, label_names, config, run.scratch, engine)
+        problems = [
+            replace(make_problem(source, config.learning), name=name)
+            for source, name in zip(sources, label_names, strict=True)
+        ]
+        models = advance(problems, engine, run)
     finally:
         shutil.rmtree(run.scratch, ignore_errors=True)
     atoms, basis = np.stack([model.atoms for model in models]), models[0].basis
     labeller = make_labeller(config, atoms, basis)
     log = FeatureLog(run.path / "features.jsonl", labeller.identity)
-    features = count_labels(data.images, labeller, engine, log, progress)
+    features = count_labels(data.images, labeller, engine.listening(run.log), log)
     names = tuple(image.name for image in data.images)
     fingerprints = (str(model.patches["fingerprint"]) for model in models)
     fitted = TextureModel(
@@ -138,7 +139,7 @@ def expected_patches(data: Dataset, config: TextureConfig) -> list[int]:
 
 
 def extract_classes(
-    data: Dataset, label_names: Sequence[str], config: TextureConfig, folder: Path
+    data: Dataset, label_names: Sequence[str], config: TextureConfig, folder: Path, engine: Engine
 ) -> list[StoredPatches]:
     """The training patches of every class, each in a patch set of its own."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -147,5 +148,6 @@ def extract_classes(
     for number, name in enumerate(label_names):
         pairs = zip(data.images, data.labels, strict=True)
         members = [image for image, label in pairs if label == name]
-        sources.append(extract_patches(members, folder / f"{number:05d}.zarr", config.patches))
+        path = folder / f"{number:05d}.zarr"
+        sources.append(extract_patches(members, path, config.patches, engine.meter))
     return sources

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from dsc.engine import Engine, part_tasks, readable
 from dsc.errors import DscError, raise_listed
 from dsc.files import append_records, each_record, read_records
 from dsc.images import Image, image_problem
+from dsc.show import Event, Stage
 from dsc.texture.dataset import image_hash
 from dsc.texture.labelling import NONE, Labeller
 
@@ -24,11 +25,6 @@ TASK_PATCHES = 8192  # in a task, at least
 ATOM_WEIGHT = 1 / 4  # beside classes; chosen by `dsc experiment texture-bins`
 
 Counts = NDArray[np.int64]
-Progress = Callable[[Any], None]
-
-
-def silent(_: Any) -> None:
-    """A progress function that shows nothing."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +39,33 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Labelling:
+class Labelling(Event):
     """Some more pictures are labelled."""
+
+    line_every: ClassVar[float] = 20.0
+    is_kept: ClassVar[bool] = False
 
     done: int  # pictures so far, those of an earlier session included, and in all
     total: int
     patches_per_second: float  # in this session
     seconds: float  # since its begin, and until all pictures are done
     seconds_left: float
+
+    @property
+    def is_last(self) -> bool:
+        """Whether a bar ends with it."""
+        return self.done == self.total
+
+    def line(self) -> str:
+        """One line for a log."""
+        return self.bar()[1]
+
+    def bar(self) -> tuple[float, str]:
+        """The share that is done, and what is said beside it."""
+        return self.done / self.total, (
+            f"labelled {self.done:,} of {self.total:,} pictures: "
+            f"{self.patches_per_second:,.0f} patches/s, {self.seconds_left:.0f} s left"
+        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +110,6 @@ def count_labels(
     labeller: Labeller,
     engine: Engine,
     log: FeatureLog | None = None,
-    progress: Progress = silent,
 ) -> list[Feature]:
     """Label all patches of pictures and count them by atom: nothing else is kept.
 
@@ -107,10 +121,14 @@ def count_labels(
     done = log.read() if log else {}
     todo = {name: p for name, p in zip(names, images, strict=True) if name not in done}
     began, n_patches, n_done = time.perf_counter(), 0, len(images) - len(todo)
+    n_todo = sum(int(np.prod(labeller.grid(image.shape))) for image in todo.values())
     for batch in _rounds(todo, labeller, engine.resources.n_threads):
         parts = [tuple(part.values()) for part in batch]
         started = time.perf_counter()
-        results = engine.compute(part_tasks(label_part, parts, labeller))
+        n_round = sum(int(np.prod(labeller.grid(p.shape))) for part in parts for p in part)
+        # as if all rounds were as long: what a bar shows goes on from round to round
+        stage = Stage("label pictures", n_round, n_patches // n_round, -(-n_todo // n_round))
+        results = engine.compute(part_tasks(label_part, parts, labeller), stage)
         share = (time.perf_counter() - started) / sum(len(part) for part in parts)
         found = {
             name: replace(feature, seconds=share)
@@ -125,7 +143,7 @@ def count_labels(
         seconds = time.perf_counter() - began
         pace = seconds / max(1, n_done - (len(images) - len(todo)))
         remaining = pace * (len(images) - n_done)
-        progress(Labelling(n_done, len(images), n_patches / seconds, seconds, remaining))
+        engine.report(Labelling(n_done, len(images), n_patches / seconds, seconds, remaining))
     return [done[name] for name in names]
 
 
@@ -198,7 +216,9 @@ def check_textured(images: Sequence[Image], engine: Engine) -> None:
     away = [image for image in images if not isinstance(image.source, np.ndarray)]
     step = max(1, -(-len(away) // (TASKS * engine.resources.n_threads)))
     parts = [tuple(away[begin : begin + step]) for begin in range(0, len(away), step)]
-    found = iter([one for part in engine.compute(part_tasks(flat_part, parts)) for one in part])
+    stage = Stage("look at the pictures", 0)
+    results = engine.compute(part_tasks(flat_part, parts), stage)
+    found = iter([one for part in results for one in part])
     problems = [
         _flat(image.name)
         for image in images

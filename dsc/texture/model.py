@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
-from dsc.dictionary import Run
+from dsc.dictionary import Run, State, states_card
 from dsc.errors import DscError
+from dsc.show import Card
 from dsc.store import basis_sizes, basis_variables, create, open_store, read_basis
 from dsc.texture.config import TextureConfig
 from dsc.texture.histograms import Feature, histograms, joined_counts
@@ -51,6 +52,25 @@ class TextureModel:
             f"{self.config.n_atoms} atoms each, diameter {self.config.diameter}, "
             f"{len(self.image_count)} training pictures)"
         )
+
+    def card(self) -> Card:
+        """The atoms of every class and the key numbers, for notebooks."""
+        states = [
+            State(0, *learned)
+            for learned in zip(self.atoms, map(tuple, self.history), self.atom_count, strict=True)
+        ]
+        card = states_card(states, [self.basis] * len(states), self.label_names)
+        numbers = {
+            "classes": f"{len(self.label_names)}",
+            "training images": f"{len(self.image_count):,}",
+            "method": self.config.method,
+            "atoms per class": f"{self.config.n_atoms}",
+            "diameter": f"{self.config.diameter} pixels",
+        }
+        return replace(card, title="textures", numbers=numbers)
+
+    def _repr_html_(self) -> str:
+        return self.card().html()
 
     @cached_property
     def labeller(self) -> Labeller:

@@ -23,10 +23,11 @@ from dsc.engine import Engine, numerics_fingerprint
 from dsc.errors import DscError, count_problem, raise_listed
 from dsc.files import write_whole
 from dsc.patches import Grid, StoredPatches
+from dsc.show import Event
 from dsc.store import sha256
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import Dataset, check_classes, label_indices
-from dsc.texture.fit import Progress, extract_classes, plan_setting, silent
+from dsc.texture.fit import extract_classes, plan_setting
 from dsc.texture.histograms import (
     check_textured,
     count_labels,
@@ -46,22 +47,33 @@ Group = tuple[TextureConfig, ...]  # settings that are learned together
 
 
 @dataclass(frozen=True)
-class Setting:
+class Setting(Event):
     """One setting is finished."""
 
     index: int  # how many are finished, and how many there are
     total: int
     result: SettingResult  # what was found for it
 
+    def line(self) -> str:
+        """One line for a log."""
+        config = self.result.config
+        return (
+            f"setting {self.index} of {self.total}: {config.method}, M = {config.n_atoms}, "
+            f"N = {config.diameter}, K = {config.sparsity}: accuracy {self.result.mean:.4f}, "
+            f"{self.result.seconds:.0f} s"
+        )
 
-def run_sweep(
-    data: Dataset, sweep: Sweep, engine: Engine, target: RunTarget, progress: Progress = silent
-) -> SweepResult:
+    def bar(self) -> tuple[float, str]:
+        """The share that is done, and what is said beside it."""
+        return self.index / self.total, self.line()
+
+
+def run_sweep(data: Dataset, sweep: Sweep, engine: Engine, target: RunTarget) -> SweepResult:
     """Find out which setting tells the classes of the training pictures apart best.
 
     The result has the same bits on all engines. Of a run that is resumed, finished settings are not
     computed again; the grid may be another one, all else must be the same. With a cluster on other
-    machines the folder must be on a file system that they share. `progress` is called with a
+    machines the folder must be on a file system that they share. The engine reports a
     `Setting` after every setting, and inside of them as in `fit_texture`.
     """
     settings = sweep.grid.settings(sweep.base)
@@ -77,12 +89,12 @@ def run_sweep(
     run = Run.begin(target, identity, [RESULT])
     n_done = len(settings) - len(todo)
     try:
-        work = _Work(data, label_names, sweep, engine, progress)
+        work = _Work(data, label_names, sweep, engine.listening(run.show))
         for index, result in enumerate(work.results(groups, run.scratch), n_done + 1):
             event = Setting(index, len(settings), result)
             run.log(event)
             done[result.config] = result
-            progress(event)
+            engine.report(event)
     finally:
         shutil.rmtree(run.scratch, ignore_errors=True)
     options = json.loads(json.dumps(target.options, default=str))
@@ -193,7 +205,6 @@ class _Work:
     label_names: tuple[str, ...]
     sweep: Sweep
     engine: Engine
-    progress: Progress
 
     def results(self, groups: Sequence[Group], folder: Path) -> Iterator[SettingResult]:
         """Learn, label and judge all settings, those with the same patches one after the other."""
@@ -202,7 +213,8 @@ class _Work:
             sources: list[StoredPatches] = []
             for group in alike:
                 if not sources:
-                    sources = extract_classes(self.data, self.label_names, group[0], path)
+                    names = self.label_names
+                    sources = extract_classes(self.data, names, group[0], path, self.engine)
                 began = time.perf_counter()
                 labellers = self._learn(group, sources)
                 seconds = (time.perf_counter() - began) / len(group)
@@ -214,9 +226,11 @@ class _Work:
         """The dictionaries of all classes for all settings of a group, in one graph a pass."""
         basis = make_problem(sources[0], group[0].learning).basis
         problems = [
-            Problem(source, basis, config.learning) for config in group for source in sources
+            Problem(source, basis, config.learning, name)
+            for config in group
+            for source, name in zip(sources, self.label_names, strict=True)
         ]
-        atoms = [model.atoms for model in advance(problems, self.engine, progress=self.progress)]
+        atoms = [model.atoms for model in advance(problems, self.engine)]
         size = len(sources)
         return [
             make_labeller(config, np.stack(atoms[i * size : (i + 1) * size]), basis)
@@ -227,7 +241,7 @@ class _Work:
         """Label the pictures, and hold some of them out."""
         began = time.perf_counter()
         images, validation = self.data.images, self.sweep.validation
-        features = count_labels(images, labeller, self.engine, progress=self.progress)
+        features = count_labels(images, labeller, self.engine)
         seconds_labelling = time.perf_counter() - began
         names = [image.name for image in images]
         table = histograms(joined_counts(features, names, len(self.label_names)), config.histogram)

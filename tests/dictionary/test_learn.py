@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from dsc.basis import disk_basis
-from dsc.dictionary import learn, learn_many, load_dictionary, plan_learning
+from dsc.dictionary import learn, learn_many, load_dictionary, plan
 from dsc.dictionary.config import SETTLE, LearnConfig
 from dsc.errors import DscError
 from dsc.patches import ArrayPatches, PatchConfig, extract_patches
@@ -313,14 +313,14 @@ def test_learn_many__killed_between_two_models_goes_on(patches, planted, tmp_pat
 # --- the plan -----------------------------------------------------------------------------------
 
 
-def test_plan_learning__says_what_would_run(patches):
-    plan = plan_learning(patches, LearnConfig(3, 2), n_workers=2, memory_limit="100GB")
-    assert plan["n_patches"] == len(patches)
-    assert plan["n_threads"] == 2
-    assert plan["keep_coords"] is True
-    assert plan["graph_size"] <= 16 * 2 + 1
-    assert plan["task_bytes"] > plan["statistics_bytes"] > 0
-    assert 0 < plan["seconds"] < 100
+def test_plan__says_what_would_run(patches):
+    made = plan(patches, 3, 2, n_workers=2, memory_limit="100GB").to_dict()
+    assert made["n_patches"] == len(patches)
+    assert made["n_threads"] == 2
+    assert made["keep_coords"] is True
+    assert made["graph_size"] <= 16 * 2 + 1
+    assert made["task_bytes"] > made["statistics_bytes"] > 0
+    assert 0 < made["seconds"] < 100
 
 
 def test_learn__refuses_statistics_that_do_not_fit_before_the_first_task():

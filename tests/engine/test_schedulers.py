@@ -148,7 +148,7 @@ def test_command_cluster__is_reached_by_address_and_by_file(command_cluster, whi
 # --- mistakes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheduler", ["thread", "no/such/file.json", "localhost:8786", 3, None])
+@pytest.mark.parametrize("scheduler", ["thread", "no/such/file.json", "localhost:8786", 3])
 def test_scheduler__an_unknown_one_is_refused_with_the_choices(scheduler):
     with (
         pytest.raises(DscError, match=r"scheduler: found .*threads, synchronous, processes.*tcp:"),

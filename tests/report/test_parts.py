@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dsc.dictionary import atom_shades, shades
 from dsc.report import figures as plots
 from dsc.report import sample
 from dsc.report.learn import time_facts
+from dsc.show import atom_shades, shades
 
 
 def event(time, iteration, seconds, finished=False):

@@ -30,11 +30,11 @@ def make(**options):
     return dsc.TextureClassifier(**{**OPTIONS, **options})
 
 
-def fit_in(data, config, run=None, resume=False, scheduler="threads", **options):
+def fit_in(data, config, run=None, resume=False, scheduler="threads", progress=None):
     """`fit_texture` in a folder, on a scheduler."""
     target = None if run is None else RunTarget(run, resume)
-    with open_engine(scheduler) as engine:
-        return fit_texture(data, config, engine, target, **options)
+    with open_engine(scheduler, progress=progress) as engine:
+        return fit_texture(data, config, engine, target)
 
 
 def pixels(samples):

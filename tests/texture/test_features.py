@@ -12,6 +12,7 @@ from dsc.images.image import open_images
 from dsc.texture import histograms as features
 from dsc.texture.histograms import (
     FeatureLog,
+    Labelling,
     check_images,
     count_labels,
     histograms,
@@ -101,7 +102,7 @@ def stop_after(n_rounds):
     seen = []
 
     def progress(event):
-        seen.append(event)
+        seen.extend([event] * isinstance(event, Labelling))
         if len(seen) == n_rounds:
             raise KeyboardInterrupt
 
@@ -141,7 +142,8 @@ def test_count_labels__a_picture_may_come_twice(pictures, labeller, engine, expe
 
 def test_count_labels__reports_rounds(pictures, labeller, engine, one_by_one):
     events = []
-    count_labels(pictures, labeller, engine, progress=events.append)
+    count_labels(pictures, labeller, engine.listening(events.append))
+    events = [event for event in events if isinstance(event, Labelling)]
     assert [event.done for event in events] == list(range(1, N_PICTURES + 1))
     assert {event.total for event in events} == {N_PICTURES}
 
@@ -196,7 +198,7 @@ def test_log__an_interrupted_run_continues(
 ):
     log = FeatureLog(tmp_path / "log", labeller.identity)
     with pytest.raises(KeyboardInterrupt):
-        count_labels(pictures, labeller, engine, log, stop_after(3))
+        count_labels(pictures, labeller, engine.listening(stop_after(3)), log)
     names = [picture.name for picture in pictures]
     assert labelled == names[:3]
     assert set(log.read()) == {image_hash(picture) for picture in pictures[:3]}
@@ -213,7 +215,7 @@ def test_log__a_run_continues_on_another_scheduler(
 ):
     log = FeatureLog(tmp_path / "log", labeller.identity)
     with pytest.raises(KeyboardInterrupt):
-        count_labels(pictures, labeller, process_engine, log, stop_after(1))
+        count_labels(pictures, labeller, process_engine.listening(stop_after(1)), log)
     done = len(log.read())
     assert 0 < done < N_PICTURES
     assert counted(count_labels(pictures, labeller, engine, log)) == expected

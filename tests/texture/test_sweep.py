@@ -33,7 +33,7 @@ from dsc.texture.sweep import group_size, make_groups
 BASE = TextureConfig(n_iterations=2, patches_per_image=100, stride=3)
 GRID = SweepGrid(n_atoms=(2, 4), diameter=(7,), sparsity=(1, 2), method=("rotational", "augmented"))
 VALIDATION = {"held_out": 0.6, "repeats": 5}
-FILES = {"run.json", "events.jsonl", "sweep.json"}
+FILES = {"run.json", "events.jsonl", "progress.json", "sweep.json"}
 
 
 class Stopped(Exception):
@@ -65,8 +65,8 @@ def run(data, folder, base=BASE, grid=GRID, engine=None, **options):
     validation = Validation(*(options.pop(name, VALIDATION[name]) for name in VALIDATION))
     start = {name: options.pop(name, False) for name in ("resume", "overwrite")}
     target = RunTarget(folder, **start, options={"pictures": "a <suite>"})
-    with open_engine(engine or "threads", 2) as opened:
-        return run_sweep(data, Sweep(base, grid, validation), opened, target, **options)
+    with open_engine(engine or "threads", 2, **options) as opened:
+        return run_sweep(data, Sweep(base, grid, validation), opened, target)
 
 
 def settings_of(events):
@@ -345,7 +345,8 @@ def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
 def test_expected_patches__as_many_as_are_extracted(config, data, tmp_path):
     pictures = read_inputs(list(np.random.default_rng(0).random((3, 20, 50))), list("bab"))
     mixed = Dataset(data.images[:4] + pictures.images, (*"aabb", *pictures.labels), (None,) * 7)
-    sources = extract_classes(mixed, ("a", "b"), config, tmp_path / "p")
+    with open_engine("threads") as engine:
+        sources = extract_classes(mixed, ("a", "b"), config, tmp_path / "p", engine)
     assert expected_patches(mixed, config) == [s.n_patches for s in sources]
 
 
