@@ -20,6 +20,7 @@ from .dictionary.estimator import RotationalDictionaryLearning
 from .errors import DscError
 from .patches import ArrayPatches, PatchConfig, StoredPatches, extract_patches, open_patches
 from .pursuit import EMPTY, Coder, Codes, decode, encode
+from .report import watch
 from .store import open  # noqa: A004
 from .texture.classifier import TextureClassifier
 from .update import accumulate, random_atoms, solve
@@ -58,4 +59,5 @@ __all__ = [
     "random_atoms",
     "rotation_matrix",
     "solve",
+    "watch",
 ]

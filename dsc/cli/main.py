@@ -21,6 +21,7 @@ COMMANDS = {  # name → module, and what the help says
     "reconstruct": ("dictionary", "Rebuild PICTURE from its coded patches."),
     "report": ("report", "Make a page about the finished run RUN."),
     "texture": ("texture", "Tell textures apart: fit, predict, evaluate, sweep."),
+    "watch": ("watch", "Serve a live page of the run folder RUN."),
 }
 
 

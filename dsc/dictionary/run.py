@@ -234,10 +234,11 @@ class Run:
         """Where the run stands: its last checkpoint, how far it is, and whether it lives."""
         if not self.exists:
             return Card(str(self.path), alert="there is no run here yet")
+        alert, last, events = "", None, self.events()
         try:
-            last, events = self.last(), self.events()
-        except (DscError, OSError) as error:  # a checkpoint may be damaged, or just now replaced
-            return Card(str(self.path), alert=str(error))
+            last = self.last()
+        except (DscError, OSError) as error:  # it is damaged, or was replaced just now
+            alert = f"the last checkpoint cannot be read: {error}"
         starts = [event for event in events if event["event"] == "start"]
         passes = [event for event in events if event["event"] == "iteration"]
         names = starts[-1].get("names", []) if starts else []
@@ -249,7 +250,6 @@ class Run:
         pulse = self.pulse()
         progress = (float(pulse["share"]), str(pulse["text"])) if pulse else None
         silence = time.time() - float(pulse.get("time", time.time()))
-        alert = ""
         if self.finished:
             note, progress = "finished", None
         elif silence > SILENCE:

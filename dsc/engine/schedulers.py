@@ -151,13 +151,14 @@ def open_engine(
     if isinstance(scheduler, Engine):
         yield scheduler
         return
-    meter = Meter(*listener_of(progress))
+    listeners = listener_of(progress)
     with _open(scheduler, n_workers, memory_limit) as engine:
-        meter(Place(engine.place))
+        heard = engine.listening(*listeners)
+        heard.report(Place(engine.place))
         try:
-            yield replace(engine, meter=meter)
+            yield heard
         finally:
-            meter.close()
+            heard.meter.close()
 
 
 @contextmanager
@@ -177,7 +178,7 @@ def _open(
             place = f"{n_threads} thread{'s' * (n_threads > 1)} of this process"
             yield Engine(scheduler, Resources(n_threads, _free_memory(limit)), place)
             return
-        from dsc.engine.workers import prepared_workers
+        from dsc.engine.workers import ClusterLog, prepared_workers
 
         client = stack.enter_context(_client(scheduler, n_workers, limit))
         finished = stack.enter_context(prepared_workers(client))
@@ -185,7 +186,7 @@ def _open(
         check()
         resources = _cluster_resources(client, limit)
         place = f"the Dask cluster {client.scheduler.address} ({resources.n_threads} threads)"
-        yield Engine(client, resources, place, check, finished)
+        yield Engine(client, resources, place, check, finished, Meter(ClusterLog(client)))
 
 
 def _active_client() -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +13,9 @@ from distributed import WorkerPlugin
 
 from dsc.blas import restore_blas_threads, use_one_blas_thread
 from dsc.engine.mapreduce import is_part_key
+from dsc.show import PERIOD, Card
+
+TOPIC = "dsc"  # of the events that the pages of the dashboard show
 
 
 class PreparedWorker(WorkerPlugin):  # type: ignore[misc]
@@ -48,6 +53,33 @@ def prepared_workers(client: Any) -> Iterator[set[Any]]:
         with suppress(Exception):  # the cluster may be gone
             client.unsubscribe_topic(name)
             client.unregister_worker_plugin(name)
+
+
+class ClusterLog:
+    """Tells the scheduler what happens, for the pages of its dashboard, at most twice a second."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.run = uuid4().hex
+        self.card = Card("dsc")
+        self.last = -float("inf")
+
+    def __call__(self, event: Any) -> None:
+        """Log one event."""
+        card, bar, now = event.card(), event.bar(), time.monotonic()
+        self.card = replace(card or self.card, progress=bar or self.card.progress)
+        if (card is None and bar is None) or (now - self.last < PERIOD and not event.is_last):
+            return
+        self.last = now
+        parts = self.card.cards or (self.card,)
+        message = {
+            "run": self.run,
+            "curves": {one.title: list(one.curve) for one in parts if one.curve},
+            "pace": getattr(event, "patches_per_second", None),
+            "html": self.card.html() if card is not None else "",
+        }
+        with suppress(Exception):  # the cluster may be gone, which others will notice
+            self.client.log_event(TOPIC, message)
 
 
 def _key(message: Any) -> Any:

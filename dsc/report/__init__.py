@@ -6,3 +6,4 @@ from dsc.report.learn import write_report
 from dsc.report.maps import class_colours, map_files, write_maps
 from dsc.report.sweep import sweep_table, write_sweep_report
 from dsc.report.texture import compared_method, write_texture_report
+from dsc.report.watch import make_server, watch

@@ -174,6 +174,11 @@ def plural(value: int, word: str) -> str:
     return word if value == 1 else f"{word}s"
 
 
+def render_template(name: str, **values: Any) -> str:
+    """A template that is no report, filled in."""
+    return _templates().get_template(name).render(values)
+
+
 @lru_cache
 def _templates() -> Environment:
     environment = Environment(
