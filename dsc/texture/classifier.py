@@ -18,9 +18,9 @@ from dsc.errors import not_fitted
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import label_indices, read_inputs
 from dsc.texture.fit import fit_texture
-from dsc.texture.histograms import FeatureLog, check_images, count_labels
+from dsc.texture.histograms import check_images
 from dsc.texture.labelling import label_map
-from dsc.texture.model import TextureModel
+from dsc.texture.model import Prediction, TextureModel
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -128,29 +128,22 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """(image, bin) the histograms of pictures, of classes and atoms among their patches."""
-        model = self._fitted()
-        images = read_inputs(X, part="test").images
-        log = None
-        if self.run is not None:
-            log = FeatureLog(Path(self.run) / "features.jsonl", model.labeller.identity)
-        with self._engine() as engine:
-            features = count_labels(images, model.labeller, engine, log)
-        return model.describe(features, [image.name for image in images])
+        return self._predict(X).histograms
 
     def distances(self, X: Any) -> NDArray[np.float64]:
         """(image, label) χ² to the nearest training picture of each class; small is alike."""
-        return np.asarray(self._fitted().classify(self.transform(X))[1])
+        return self._predict(X).distances
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the nearest training picture."""
-        places = self._fitted().classify(self.transform(X))[0]
-        return np.asarray(self.classes_[places])
+        labels = self._predict(X).labels
+        return np.asarray(self.classes_[labels])
 
     def score(self, X: Any, y: Sequence[Any] | None = None) -> float:
         """The share of pictures whose class is right."""
         model, data = self._fitted(), read_inputs(X, y, part="test")
         truth = label_indices(data, model.label_names)
-        return float((model.classify(self.transform(data))[0] == truth).mean())
+        return float((self._predict(data).labels == truth).mean())
 
     def label_map(self, image: Any) -> NDArray[np.int64]:
         """(y, x) the class of the patch around every pixel, a place in `classes_`; −1 for none."""
@@ -172,6 +165,12 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         made = cls(**options, random_state=model.config.seed)
         made._set(model, model.label_names)
         return made
+
+    def _predict(self, X: Any) -> Prediction:
+        model, images = self._fitted(), read_inputs(X, part="test").images
+        log = None if self.run is None else Path(self.run) / "features.jsonl"
+        with self._engine() as engine:
+            return model.predict(images, engine, log)
 
     def _fitted(self) -> TextureModel:
         if not hasattr(self, "model_"):

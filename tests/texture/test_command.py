@@ -20,7 +20,7 @@ from dsc.cli.main import main
 from dsc.engine import open_engine
 from dsc.experiments.textures import CLASSES, write_suite
 from dsc.files import from_toml
-from dsc.texture import Benchmark, Evaluation, count_labels
+from dsc.texture import Benchmark, Evaluation, label_indices
 from dsc.texture import histograms as features
 from dsc.texture.dataset import read_inputs
 from dsc.texture.neighbours import chi_square
@@ -288,16 +288,17 @@ def test_evaluate__other_histograms_have_other_neighbours(suite):
     model = library.TextureClassifier(**options).fit(suite).model_
     test = read_inputs(suite, part="test")
     with open_engine("synchronous") as engine:
-        features = count_labels(test.images, model.labeller, engine)
-    done = Evaluation.of(Benchmark("drawn", read_inputs(suite), test), model, features, {})
+        prediction = model.predict(test.images, engine)
+    data = Benchmark("drawn", read_inputs(suite), test)
+    done = Evaluation(data, model, label_indices(test, model.label_names), prediction, {})
     found = {one.model.config.histogram: one for one in (done, *done.with_other_histograms())}
     assert list(found) == ["both", "classes", "atoms"]
     for kind, one in found.items():
         alone = library.TextureClassifier(**options, histogram=kind).fit(suite)
         shares = alone.transform([sample.path for sample in read_suite(suite).test])
         nearest = chi_square(shares, alone.model_.histograms).argmin(1)
-        np.testing.assert_array_equal(one.neighbour, nearest)
-    assert len({tuple(one.neighbour) for one in found.values()}) == 3
+        np.testing.assert_array_equal(one.prediction.neighbours, nearest)
+    assert len({tuple(one.prediction.neighbours) for one in found.values()}) == 3
 
 
 def test_evaluate__other_histograms_are_rows_beside_it(evaluated, suite):
