@@ -29,7 +29,7 @@ from dsc.texture.histograms import (
     silent,
 )
 from dsc.texture.labelling import Labeller
-from dsc.texture.neighbours import chi_square, nearest
+from dsc.texture.neighbours import chi_square, nearest, own_distance
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -82,6 +82,19 @@ class TextureModel:
     def histograms(self) -> Doubles:
         """(image, bin) of the training pictures, each summing to one."""
         return histograms(self.image_count, self.config.histogram)
+
+    @cached_property
+    def own_distance(self) -> float:
+        """The mean χ² of training pictures to the nearest other one of their class."""
+        return own_distance(self.histograms, self.image_label)
+
+    @property
+    def bin_names(self) -> tuple[str, ...]:
+        """The bins of histograms: a class, or one of its atoms, such as "grass_atom3"."""
+        n_atoms = self.atoms.shape[1]
+        atoms = tuple(f"{name}_atom{m}" for name in self.label_names for m in range(n_atoms))
+        bins = {"classes": self.label_names, "atoms": atoms, "both": (*self.label_names, *atoms)}
+        return bins[self.config.histogram]
 
     @property
     def sha256(self) -> str:
