@@ -135,8 +135,10 @@ class TextureClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         """
         data = self._read(X, y, part="train")
         target = None if self.run is None else RunTarget(self.run, resume=True)
-        with sklearn_words(), self._engine() as engine:
-            model = fit_texture(data, config_of(self, TextureConfig), engine, target)
+        with sklearn_words():
+            config = config_of(self, TextureConfig)  # refused before anything is started
+            with self._engine() as engine:
+                model = fit_texture(data, config, engine, target)
         self._set(model, model.label_names if y is None else y)
         return self
 
@@ -162,10 +164,12 @@ class TextureClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
 
         In proportion to exp(−d / s), with the distance d to the nearest training picture of the
         class, and s the mean such distance of the training pictures to others of their own class:
-        all classes are as frequent, and distances within a class are spread exponentially. So the
-        most likely class is the predicted one. Dictionaries know the training pictures, which are
-        nearer to one another than new ones are to them: the numbers are too sure, and
-        `sklearn.calibration.CalibratedClassifierCV` makes better ones.
+        as if all classes were as frequent, and distances within a class spread exponentially. The
+        most likely class is the predicted one, unless two are exactly as near.
+
+        Pictures that differ from the training pictures more than those from one another, such as
+        turned ones, get numbers that are too sure; `sklearn.calibration.CalibratedClassifierCV`
+        makes better ones from more pictures.
         """
         distances = self.distances(X)
         return probabilities(distances, self.model_.own_distance)

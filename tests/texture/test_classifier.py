@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError, SkipTestWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -463,6 +464,13 @@ def test_predict_proba__falls_exponentially_by_the_distance_within_classes(fitte
 def test_predict_proba__says_more_than_the_prediction_alone(fitted, test):
     shares = fitted.predict_proba(test[0])
     assert log_loss(test[1], shares) < 0.5 * np.log(4)
+
+
+def test_predict_proba__can_be_calibrated(train, test):
+    X, y = np.stack(train[0] + test[0]), np.array(train[1] + test[1])
+    found = CalibratedClassifierCV(make(), cv=2).fit(X, y)
+    assert found.predict_proba(X).shape == (28, 4)
+    assert found.score(X, y) >= 0.9
 
 
 def test_predict_proba__load_says_the_same(fitted, test, tmp_path):
