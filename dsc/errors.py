@@ -45,13 +45,3 @@ def raise_listed(what: str, problems: Sequence[str]) -> None:
         lines = [*problems[:MOST_LISTED], *[f"and {more} more"] * (more > 0)]
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise DscError(f"{what}: {count}\n" + "\n".join(f"  {line}" for line in lines))
-
-
-def not_fitted(estimator: object) -> DscError:
-    """The error for a method that needs `fit` first; scikit-learn's own error too."""
-    from sklearn.exceptions import NotFittedError
-
-    class NotFitted(DscError, NotFittedError):  # type: ignore[misc]
-        """`fit` was not called."""
-
-    return NotFitted(f"this {type(estimator).__name__} is not fitted yet: call fit first")

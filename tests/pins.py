@@ -93,12 +93,12 @@ def textures() -> dict[str, str]:
     for method in ("rotational", "augmented", "standard"):
         for sparsity in (1, 2):
             model = dsc.TextureClassifier(
-                n_atoms=5,
+                n_components=5,
                 diameter=7,
-                sparsity=sparsity,
+                n_nonzero_coefs=sparsity,
                 method=method,
                 patches_per_image=300,
-                n_iterations=2,
+                max_iter=2,
             ).fit(train, labels)
             pins[f"texture {method} {sparsity}"] = model.model_.sha256
             pins[f"texture {method} {sparsity} histograms"] = sha256(model.transform(test))

@@ -23,14 +23,12 @@ from dsc.texture import (
     SWEPT,
     Benchmark,
     Dataset,
-    FeatureLog,
     Setting,
     Sweep,
     SweepGrid,
     TextureConfig,
     TextureModel,
     Validation,
-    count_labels,
     evaluate_texture,
     fit_texture,
     is_suite,
@@ -108,24 +106,24 @@ def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any
     found = open_images(list(pictures))
     if maps is not None:
         map_files(found, Path(maps))  # refuses before anything is labelled
-    log = FeatureLog(Path(features), learned.labeller.identity) if features else None
+    log = Path(features) if features else None
     with _engine(options) as engine:
-        counted = count_labels(found, learned.labeller, engine, log)
-    names = [picture.name for picture in found]
-    predicted, distances, neighbour = learned.classify(learned.describe(counted, names))
+        made = learned.predict(found, engine, log)
     if maps is not None:
         write_maps(learned, found, Path(maps))
     rows = [
         {
-            "picture": name,
-            "label": learned.label_names[p],
-            "distance": float(row[p]),
-            "nearest": learned.image_names[n],
+            "picture": picture.name,
+            "label": learned.label_names[label],
+            "distance": float(distances[label]),
+            "nearest": learned.image_names[neighbour],
         }
-        for name, p, row, n in zip(names, predicted, distances, neighbour, strict=True)
+        for picture, label, distances, neighbour in zip(
+            found, made.labels, made.distances, made.neighbours, strict=True
+        )
     ]
     seconds = time.perf_counter() - begin
-    width = max(map(len, names))
+    width = max(len(row["picture"]) for row in rows)
     shared.answer(
         {"predictions": rows, "n_pictures": len(rows), "seconds": seconds},
         as_json,

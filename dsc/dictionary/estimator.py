@@ -2,49 +2,63 @@
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from dsc.dictionary.learning import learn
+from dsc.dictionary.config import LearnConfig
+from dsc.dictionary.learning import learn_many
 from dsc.dictionary.model import Dictionary
-from dsc.errors import DscError, not_fitted
+from dsc.errors import DscError
 from dsc.patches import ArrayPatches
 from dsc.pursuit import EMPTY, Codes
+from dsc.show import Card
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.utils import Tags, check_array
+    from sklearn.utils.validation import validate_data
+
+    from dsc.estimators import NotFitted, ShowsCard, config_of, sklearn_words
 except ModuleNotFoundError as error:
     raise ImportError(
         "RotationalDictionaryLearning needs scikit-learn: pip install 'dsc[sklearn]'"
     ) from error
 
 
-class RotationalDictionaryLearning(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Learn atoms that may appear in any orientation, and code with them.
 
-    Patches are rows: square ones flattened, (n_samples, diameter²), or (n_samples, y, x). A code
-    is a sparse row over all atoms at all angles, (n_samples, n_components · n_angles): column
-    m · n_angles + r is atom m turned by 2πr / n_angles.
+    Patches are rows: square ones flattened, (n_samples, diameter²), in an array or a data frame;
+    or they are images (n_samples, diameter, diameter). A code is a row over all atoms at all
+    angles, (n_samples, n_components · n_angles): column m · n_angles + r is atom m turned by
+    2πr / n_angles.
 
     Parameters
     ----------
     n_components
-        Atoms.
+        Atoms; the alias of `n_atoms` of `dsc.learn`.
     n_nonzero_coefs
-        Atoms per patch, at most.
+        Atoms per patch, at most; the alias of `sparsity`.
     n_angles
         Size of the angle grid; None for 60, or 1 for the pixel basis.
     max_iter
-        Passes over the patches.
+        Passes over the patches; the alias of `n_iterations`.
     basis, update, init, center, unit
         As in `dsc.learn` and `dsc.ArrayPatches`.
+    sparse_output
+        Whether `transform` gives a sparse array; otherwise a dense one, which `set_output` needs
+        for data frames.
     scheduler
-        Where to run.
+        Where to run, as in `dsc.learn`.
     random_state
-        Seed.
+        A whole number, which is the `seed` of `dsc.learn`; or what a seed is drawn from: a
+        `RandomState`, or None for that of NumPy.
+    verbose
+        Whether progress is shown; the alias of `progress`.
 
     Attributes
     ----------
@@ -53,9 +67,23 @@ class RotationalDictionaryLearning(TransformerMixin, BaseEstimator):  # type: ig
     dictionary_
         The `dsc.Dictionary`.
     error_
-        (iteration,) mean squared error per pixel of the disk.
+        (iteration,) mean squared error per pixel of the disk, first that of the first atoms.
+    n_iter_
+        Passes that were made.
     n_features_in_
         diameter².
+    feature_names_in_
+        The columns of the data frame, if it was one whose columns are named by words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> patches = np.random.default_rng(0).random((200, 7, 7))
+    >>> model = RotationalDictionaryLearning(n_components=3, n_angles=8, max_iter=2).fit(patches)
+    >>> model.transform(patches.reshape(200, 49)).shape
+    (200, 24)
+    >>> model.get_feature_names_out()[9]
+    'atom1_angle45'
     """
 
     def __init__(
@@ -69,8 +97,10 @@ class RotationalDictionaryLearning(TransformerMixin, BaseEstimator):  # type: ig
         init: str = "random",
         center: bool = False,
         unit: bool = False,
-        scheduler: Any = "threads",
-        random_state: int = 0,
+        sparse_output: bool = True,
+        scheduler: Any = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: bool = False,
     ) -> None:
         self.n_components = n_components
         self.n_nonzero_coefs = n_nonzero_coefs
@@ -81,47 +111,60 @@ class RotationalDictionaryLearning(TransformerMixin, BaseEstimator):  # type: ig
         self.init = init
         self.center = center
         self.unit = unit
+        self.sparse_output = sparse_output
         self.scheduler = scheduler
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
         """Learn the dictionary from patches; `y` is ignored."""
-        self.dictionary_: Dictionary = learn(
-            self._patches(X),
-            self.n_components,
-            self.n_nonzero_coefs,
-            n_angles=self.n_angles,
-            n_iterations=self.max_iter,
-            basis=self.basis,
-            update=self.update,
-            init=self.init,
-            seed=self.random_state,
-            scheduler=self.scheduler,
-        )
-        basis = self.dictionary_.basis
-        self.components_ = basis.to_image(self.dictionary_.atoms, fill=0.0).reshape(
-            self.n_components, -1
-        )
+        patches = self._patches(X, reset=True)
+        with sklearn_words():
+            problem = (patches, config_of(self, LearnConfig))
+            self.dictionary_: Dictionary = learn_many([problem], **self._how)[0]
+        atoms = self.dictionary_.atoms
+        self.components_ = self.dictionary_.basis.to_image(atoms, fill=0.0).reshape(len(atoms), -1)
         self.error_ = self.dictionary_.history
-        self.n_features_in_ = basis.diameter**2
+        self.n_iter_ = len(self.error_) - 1
         return self
 
-    def transform(self, X: ArrayLike) -> sparse.csr_array:
-        """Sparse codes over all atoms at all angles."""
-        coded = self._dictionary().encode(self._patches(X), scheduler=self.scheduler)
-        codes = coded.codes
-        n_angles = self.dictionary_.n_angles
+    def transform(self, X: ArrayLike) -> sparse.csr_array | NDArray[np.float32]:
+        """Codes over all atoms at all angles."""
+        dictionary = self._dictionary()
+        codes = dictionary.encode(self._patches(X), **self._how).codes
         row, _ = np.nonzero(codes.used)
-        column = codes.atom[codes.used].astype(np.int64) * n_angles + codes.angle[codes.used]
-        shape = (len(codes), self.n_components * n_angles)
-        return sparse.csr_array((codes.coef[codes.used], (row, column)), shape=shape)
+        atom, angle = codes.atom[codes.used].astype(np.int64), codes.angle[codes.used]
+        rows = sparse.csr_array(
+            (codes.coef[codes.used], (row, atom * dictionary.n_angles + angle)),
+            shape=(len(codes), len(dictionary.atoms) * dictionary.n_angles),
+        )
+        return rows if self.sparse_output else rows.toarray()
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """The columns of codes by atom and degrees, such as "atom3_angle42".
+
+        They do not depend on `input_features`, the names of the pixels, which may be left out.
+        """
+        dictionary = self._dictionary()
+        if input_features is not None:
+            given = np.asarray(input_features, object)
+            if len(given) != self.n_features_in_:
+                raise DscError(
+                    "input_features should have length equal to the number of features: found "
+                    f"{len(given)}, need {self.n_features_in_}"
+                )
+            if not np.array_equal(given, getattr(self, "feature_names_in_", given)):
+                raise DscError("input_features is not equal to feature_names_in_: leave it out")
+        degrees = 360 * np.arange(dictionary.n_angles) / dictionary.n_angles
+        names = [f"atom{m}_angle{a:g}" for m in range(len(dictionary.atoms)) for a in degrees]
+        return np.array(names, object)
 
     def inverse_transform(self, X: Any) -> NDArray[np.float32]:
         """Patches of codes: (n_samples, diameter²), zero outside the disk."""
         dictionary = self._dictionary()
-        matrix = sparse.csr_array(X)
-        n_columns = self.n_components * dictionary.n_angles
-        if matrix.ndim != 2 or matrix.shape[1] != n_columns:
+        matrix = sparse.csr_array(check_array(X, accept_sparse="csr", input_name="X"))
+        n_columns = len(dictionary.atoms) * dictionary.n_angles
+        if matrix.shape[1] != n_columns:
             raise DscError(f"X: found shape {matrix.shape}, need (n_samples, {n_columns})")
         codes = _codes(matrix, dictionary.n_angles)
         images = np.nan_to_num(dictionary.decode(codes))
@@ -129,24 +172,49 @@ class RotationalDictionaryLearning(TransformerMixin, BaseEstimator):  # type: ig
 
     def score(self, X: ArrayLike, y: object = None) -> float:  # noqa: ARG002
         """Minus the mean squared error per pixel of the disk: larger is better."""
-        return -self._dictionary().encode(self._patches(X), scheduler=self.scheduler).mse
+        return -self._dictionary().encode(self._patches(X), **self._how).mse
+
+    def _card(self) -> Card | None:
+        return self.dictionary_.card() if hasattr(self, "dictionary_") else None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"scheduler": self.scheduler, "progress": bool(self.verbose)}
 
     def _dictionary(self) -> Dictionary:
         if not hasattr(self, "dictionary_"):
-            raise not_fitted(self)
+            raise NotFitted(self)
         return self.dictionary_
 
-    def _patches(self, X: ArrayLike) -> ArrayPatches:
-        array = np.asarray(X)
-        if array.ndim == 2:
-            side = round(array.shape[1] ** 0.5)
-            if side**2 != array.shape[1]:
+    def _patches(self, X: ArrayLike, reset: bool = False) -> ArrayPatches:
+        """Patches of what a user gave; `reset` keeps the number and the names of its features."""
+        if (X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim) > 2:
+            images = np.asarray(X)
+            if images.ndim != 3 or images.shape[1] != images.shape[2]:
                 raise DscError(
-                    f"X: found {array.shape[1]} features, need a square number: patches of "
-                    "diameter × diameter pixels"
+                    f"X: found shape {images.shape}, need (n_samples, diameter²) or (n_samples, "
+                    "diameter, diameter)"
                 )
-            array = array.reshape(len(array), side, side)
-        return ArrayPatches(array, center=self.center, unit=self.unit)
+            X = images.reshape(len(images), images.shape[1] ** 2)
+        rows = validate_data(self, X, reset=reset)
+        return ArrayPatches(self._squares(rows), center=self.center, unit=self.unit)
+
+    def _squares(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """(n_samples, diameter, diameter) of rows."""
+        n_features = rows.shape[1]
+        diameter = isqrt(n_features)
+        if diameter < 3 or diameter**2 != n_features:
+            raise DscError(
+                f"X: found {n_features} feature(s), need a square number of at least 9: patches "
+                "of diameter × diameter pixels"
+            )
+        return rows.reshape(len(rows), diameter, diameter)
 
 
 def _codes(matrix: sparse.csr_array, n_angles: int) -> Codes:

@@ -222,7 +222,7 @@ def _client(scheduler: Any, n_workers: int | None, limit: int | None) -> Iterato
                 dashboard_address="127.0.0.1:0",  # any free port: two clusters may run side by side
                 host="127.0.0.1",
             ) as cluster,
-            Client(cluster) as client,
+            Client(cluster, set_as_default=False) as client,
         ):
             yield client
     elif isinstance(scheduler, str) and "://" in scheduler:
@@ -243,7 +243,7 @@ def _connect(**address: str) -> Any:
     from distributed import Client
 
     try:
-        return Client(**address, timeout=10)
+        return Client(**address, timeout=10, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         place = next(iter(address.values()))
         raise DscError(

@@ -140,7 +140,7 @@ def _images(facts: dict[str, Any], evaluation: Evaluation, gallery: Gallery) -> 
     count = evaluation.model.atom_count
     angles = facts["accuracy_by_angle"]
     return {
-        "n_right": int((evaluation.truth == evaluation.predicted).sum()),
+        "n_right": int((evaluation.truth == evaluation.prediction.labels).sum()),
         "bins": BINS[evaluation.model.config.histogram],
         "lowest": plots.accuracy_axis(angles) if angles else 0.0,
         "strengths": plots.cell_strengths(facts["confusion"]).tolist(),

@@ -76,7 +76,7 @@ class Gallery:
 
 def choose_images(evaluation: Evaluation) -> list[int]:
     """Test pictures to show: some that are wrong, then one of each class while there is room."""
-    is_right = evaluation.truth == evaluation.predicted
+    is_right = evaluation.truth == evaluation.prediction.labels
     wrong = np.flatnonzero(~is_right)[: N_MAPS // 2].tolist()
     right = np.flatnonzero(is_right)
     _, first = np.unique(evaluation.truth[right], return_index=True)
@@ -119,7 +119,7 @@ def _map(evaluation: Evaluation, index: int, side: int) -> ClassMap:
     return ClassMap(
         name=image.name,
         true=model.label_names[evaluation.truth[index]],
-        predicted=model.label_names[evaluation.predicted[index]],
+        predicted=model.label_names[evaluation.prediction.labels[index]],
         image=small_grey(image, side),
         painted=_fitted(painted, side, PIL.Image.Resampling.NEAREST),
         shares=label_shares(labels, n_labels),
@@ -129,9 +129,9 @@ def _map(evaluation: Evaluation, index: int, side: int) -> ClassMap:
 def _mistake(evaluation: Evaluation, true: str, predicted: str, side: int) -> Mistake:
     names, train = evaluation.model.label_names, evaluation.data.train
     same = evaluation.truth == names.index(true)
-    index = int(np.flatnonzero(same & (evaluation.predicted == names.index(predicted)))[0])
+    index = int(np.flatnonzero(same & (evaluation.prediction.labels == names.index(predicted)))[0])
     query = evaluation.data.test.images[index]
-    nearest = train.images[evaluation.neighbour[index]]
+    nearest = train.images[evaluation.prediction.neighbours[index]]
     return Mistake(
         true=true,
         predicted=predicted,

@@ -7,7 +7,6 @@ from dsc.texture.evaluate import Benchmark, Evaluation, Method, evaluate_texture
 from dsc.texture.fit import fit_texture
 from dsc.texture.histograms import (
     ATOM_WEIGHT,
-    FeatureLog,
     Labelling,
     by_class_and_atom,
     check_images,
@@ -17,7 +16,7 @@ from dsc.texture.histograms import (
 )
 from dsc.texture.labelling import label_map, spread
 from dsc.texture.lbp import unit_range
-from dsc.texture.model import TextureModel
+from dsc.texture.model import Prediction, TextureModel
 from dsc.texture.neighbours import chi_square
 from dsc.texture.outex import is_suite, read_suite
 from dsc.texture.settings import (

@@ -14,21 +14,27 @@ from numpy.typing import NDArray
 
 from dsc.dictionary import RunTarget
 from dsc.engine import Engine, open_engine
-from dsc.errors import not_fitted
+from dsc.show import Card
 from dsc.texture.config import TextureConfig
-from dsc.texture.dataset import label_indices, read_inputs
+from dsc.texture.dataset import Dataset, label_indices, read_inputs
 from dsc.texture.fit import fit_texture
-from dsc.texture.histograms import FeatureLog, check_images, count_labels
+from dsc.texture.histograms import check_images
 from dsc.texture.labelling import label_map
-from dsc.texture.model import TextureModel
+from dsc.texture.model import Prediction, TextureModel
+from dsc.texture.neighbours import probabilities
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+    from sklearn.utils import Tags
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import validate_data
+
+    from dsc.estimators import ALIASES, NotFitted, ShowsCard, config_of, sklearn_words
 except ModuleNotFoundError as error:
     raise ImportError("TextureClassifier needs scikit-learn: pip install 'dsc[sklearn]'") from error
 
 
-class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Tell textures apart by rotational dictionaries.
 
     One dictionary is learned per class; every patch of a picture is labelled by the dictionary that
@@ -42,27 +48,38 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_atoms, diameter, sparsity, patches_per_image, stride, n_angles, n_iterations, update
+    n_components
+        Atoms in the dictionary of each class; the alias of `n_atoms` of `TextureConfig`.
+    n_nonzero_coefs
+        Atoms per patch, at most; the alias of `sparsity`.
+    max_iter
+        Passes over the training patches; the alias of `n_iterations`.
+    diameter, patches_per_image, stride, n_angles, update
         As in `TextureConfig`.
     method
         "rotational", "augmented" or "standard".
     histogram
         Bins of the histograms: "classes" (the paper's), "atoms", or "both".
     random_state
-        Seed.
+        A whole number, which is the `seed` of `TextureConfig`; or what a seed is drawn from: a
+        `RandomState`, or None for that of NumPy, with which no run can be continued.
     scheduler, n_workers, memory_limit
         Where to run, as in `dsc.learn`. The result has the same bits on all.
     run
         A folder in which an interrupted `fit` or `transform` continues; None keeps nothing. A
         cluster on other machines needs one that all of them see, and paths of pictures that all of
         them can read.
+    verbose
+        Whether progress is shown; the alias of `progress`.
 
     Attributes
     ----------
     classes_
-        The classes, in the type of `y`; strings after `load`.
+        The classes, sorted, in the type of `y`; strings after `load`.
     model_
         The `TextureModel`: atoms, histograms of the training pictures.
+    n_iter_
+        Passes that were made.
 
     Examples
     --------
@@ -70,44 +87,46 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> rng = np.random.default_rng(0)
     >>> waves = np.sin(np.arange(40) * np.array([[0.5], [1.5]]))  # two wavelengths
     >>> pictures = [np.outer(np.ones(40), w) + 0.1 * rng.random((40, 40)) for w in waves]
-    >>> model = TextureClassifier(n_atoms=2, diameter=7, patches_per_image=200, n_iterations=2)
+    >>> model = TextureClassifier(n_components=2, diameter=7, patches_per_image=200, max_iter=2)
     >>> model.fit(pictures, ["long", "short"]).predict([p.T for p in pictures]).tolist()
     ['long', 'short']
     """
 
     def __init__(
         self,
-        n_atoms: int = 100,
+        n_components: int = 100,
         diameter: int = 15,
-        sparsity: int = 1,
+        n_nonzero_coefs: int = 1,
         method: str = "rotational",
         patches_per_image: int = 4000,
         stride: int = 1,
         histogram: str = "both",
         n_angles: int | None = None,
-        n_iterations: int = 10,
+        max_iter: int = 10,
         update: str = "ksvd",
-        random_state: int = 0,
-        scheduler: Any = "threads",
+        random_state: int | np.random.RandomState | None = 0,
+        scheduler: Any = None,
         n_workers: int | None = None,
         memory_limit: str | int | None = None,
         run: str | PathLike[str] | None = None,
+        verbose: bool = False,
     ) -> None:
-        self.n_atoms = n_atoms
+        self.n_components = n_components
         self.diameter = diameter
-        self.sparsity = sparsity
+        self.n_nonzero_coefs = n_nonzero_coefs
         self.method = method
         self.patches_per_image = patches_per_image
         self.stride = stride
         self.histogram = histogram
         self.n_angles = n_angles
-        self.n_iterations = n_iterations
+        self.max_iter = max_iter
         self.update = update
         self.random_state = random_state
         self.scheduler = scheduler
         self.n_workers = n_workers
         self.memory_limit = memory_limit
         self.run = run
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Sequence[Any] | None = None) -> Self:
         """Learn the dictionaries, and the histograms of the training pictures.
@@ -119,45 +138,65 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y
             Their classes; None where X says them (a folder per class, a suite).
         """
-        data = read_inputs(X, y)
+        data = self._read(X, y, part="train")
         target = None if self.run is None else RunTarget(self.run, resume=True)
-        with self._engine() as engine:
-            model = fit_texture(data, self._config(), engine, target)
-        self._set(model, model.label_names if y is None else list(y))
+        with sklearn_words():
+            config = config_of(self, TextureConfig)  # refused before anything is started
+            with self._engine() as engine:
+                model = fit_texture(data, config, engine, target)
+        self._set(model, model.label_names if y is None else y)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """(image, bin) the histograms of pictures, of classes and atoms among their patches."""
-        model = self._fitted()
-        images = read_inputs(X, part="test").images
-        log = None
-        if self.run is not None:
-            log = FeatureLog(Path(self.run) / "features.jsonl", model.labeller.identity)
-        with self._engine() as engine:
-            features = count_labels(images, model.labeller, engine, log)
-        return model.describe(features, [image.name for image in images])
+        return self._predict(X).histograms
 
     def distances(self, X: Any) -> NDArray[np.float64]:
-        """(image, label) χ² to the nearest training picture of each class; small is alike."""
-        return np.asarray(self._fitted().classify(self.transform(X))[1])
+        """(image, class) χ² to the nearest training picture of each class; small is alike.
+
+        Classes are in the order of `classes_`.
+        """
+        distances = self._predict(X).distances
+        return distances[:, np.argsort(self._labels)]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the nearest training picture."""
-        places = self._fitted().classify(self.transform(X))[0]
-        return np.asarray(self.classes_[places])
+        labels = self._predict(X).labels
+        return np.asarray(self._labels[labels])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """(image, class) how likely each class is, in the order of `classes_`; rows sum to one.
+
+        In proportion to exp(−d / s), with the distance d to the nearest training picture of the
+        class, and s the mean such distance of the training pictures to others of their own class:
+        as if all classes were as frequent, and distances within a class spread exponentially. The
+        most likely class is the predicted one, unless two are exactly as near.
+
+        Pictures that differ from the training pictures more than those from one another, such as
+        turned ones, get numbers that are too sure; `sklearn.calibration.CalibratedClassifierCV`
+        makes better ones from more pictures.
+        """
+        distances = self.distances(X)
+        return probabilities(distances, self.model_.own_distance)
 
     def score(self, X: Any, y: Sequence[Any] | None = None) -> float:
         """The share of pictures whose class is right."""
-        model, data = self._fitted(), read_inputs(X, y, part="test")
+        model, data = self._fitted(), self._read(X, y, part="test")
         truth = label_indices(data, model.label_names)
-        return float((model.classify(self.transform(data))[0] == truth).mean())
+        return float((self._predict(data).labels == truth).mean())
 
     def label_map(self, image: Any) -> NDArray[np.int64]:
         """(y, x) the class of the patch around every pixel, a place in `classes_`; −1 for none."""
         model = self._fitted()
         one = read_inputs([image], part="test").images[0]
         check_images([one], model.config.diameter)
-        return label_map(model.labeller, one)
+        places = label_map(model.labeller, one)
+        order = np.argsort(np.argsort(self._labels))
+        return np.where(places < 0, places, order[places])
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:  # noqa: ARG002
+        """The bins of histograms: a class, or one of its atoms, such as "grass_atom3"."""
+        return np.array(self._fitted().bin_names, object)
 
     def save(self, url: str | PathLike[str]) -> None:
         """Write the model as a store at a path or URL that does not exist yet."""
@@ -167,27 +206,47 @@ class TextureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | PathLike[str]) -> Self:
         """A fitted classifier from a store, or from a run folder of `dsc texture`."""
         model = TextureModel.load(path)
-        names = [f.name for f in fields(model.config) if f.name != "seed"]
-        options = {name: getattr(model.config, name) for name in names}
-        made = cls(**options, random_state=model.config.seed)
+        names = [field.name for field in fields(model.config)]
+        made = cls(**{ALIASES.get(name, name): getattr(model.config, name) for name in names})
         made._set(model, model.label_names)
         return made
 
+    def _card(self) -> Card | None:
+        return self.model_.card() if hasattr(self, "model_") else None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.input_tags.string = True  # paths
+        tags.target_tags.required = False  # folders and suites say the classes
+        return tags
+
+    def _read(self, X: Any, y: Any, part: str) -> Dataset:
+        """Pictures, and their classes if there are any."""
+        if y is not None:
+            y = validate_data(self, y=y)
+            check_classification_targets(y)
+        return read_inputs(X, y, part=part)
+
+    def _predict(self, X: Any) -> Prediction:
+        model, images = self._fitted(), self._read(X, None, part="test").images
+        log = None if self.run is None else Path(self.run) / "features.jsonl"
+        with self._engine() as engine:
+            return model.predict(images, engine, log)
+
     def _fitted(self) -> TextureModel:
         if not hasattr(self, "model_"):
-            raise not_fitted(self)
+            raise NotFitted(self)
         return self.model_
 
-    def _set(self, model: TextureModel, labels: Sequence[Any]) -> None:
-        """Keep the model, and the classes in its order but in the type that they were given."""
+    def _set(self, model: TextureModel, labels: Any) -> None:
+        """Keep the model, and its classes in the type that they were given."""
         given = {str(label): label for label in np.unique(np.asarray(labels))}
         self.model_ = model
-        self.classes_ = np.array([given[name] for name in model.label_names])
-
-    def _config(self) -> TextureConfig:
-        names = [f.name for f in fields(TextureConfig) if f.name != "seed"]
-        options = {name: getattr(self, name) for name in names}
-        return TextureConfig(**options, seed=self.random_state)
+        self._labels = np.array([given[name] for name in model.label_names])  # in the model's order
+        self.classes_ = np.sort(self._labels)
+        self.n_iter_ = model.history.shape[1] - 1
 
     def _engine(self) -> AbstractContextManager[Engine]:
-        return open_engine(self.scheduler, self.n_workers, self.memory_limit)
+        return open_engine(self.scheduler, self.n_workers, self.memory_limit, bool(self.verbose))

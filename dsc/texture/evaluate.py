@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,9 +18,9 @@ from dsc.show import Stage
 from dsc.texture.config import BINS, HISTOGRAMS, TextureConfig
 from dsc.texture.dataset import Dataset, label_indices
 from dsc.texture.fit import fit_texture
-from dsc.texture.histograms import Feature, FeatureLog, check_images, count_labels, pruned_share
+from dsc.texture.histograms import check_images, pruned_share
 from dsc.texture.lbp import SCALES, lbp_histogram, lbp_side, unit_range
-from dsc.texture.model import TextureModel
+from dsc.texture.model import Prediction, TextureModel
 from dsc.texture.neighbours import chi_square, nearest
 
 LBP_IMAGES = 16  # in a task
@@ -63,42 +62,34 @@ class Evaluation:
     data: Benchmark  # the pictures with their true classes
     model: TextureModel  # the classifier
     truth: Integers  # (image,) indices in the model's `label_names`
-    predicted: Integers
-    neighbour: Integers  # (image,) the nearest training picture
-    features: Sequence[Feature]  # what was counted in each
+    prediction: Prediction  # what the model makes of the test pictures
     # time in all, of learning and of labelling, earlier sessions included
     seconds: dict[str, float]
 
-    @staticmethod
-    def of(
-        data: Benchmark, model: TextureModel, features: Sequence[Feature], seconds: dict[str, float]
-    ) -> Evaluation:
-        """What the model makes of counted pictures."""
-        names = [image.name for image in data.test.images]
-        predicted, _, neighbour = model.classify(model.describe(features, names))
-        truth = label_indices(data.test, model.label_names)
-        return Evaluation(data, model, truth, predicted, neighbour, features, seconds)
-
     def with_other_histograms(self) -> list[Evaluation]:
         """The same counts with other bins, for comparison."""
-        config = self.model.config
+        config, names = self.model.config, [image.name for image in self.data.test.images]
         others = [
             replace(self.model, config=replace(config, histogram=kind))
             for kind in HISTOGRAMS
             if kind != config.histogram
         ]
-        return [Evaluation.of(self.data, model, self.features, self.seconds) for model in others]
+        features = self.prediction.features
+        return [
+            replace(self, model=model, prediction=model.classify(features, names))
+            for model in others
+        ]
 
     @property
     def accuracy(self) -> float:
         """The share of pictures whose class is right."""
-        return float((self.truth == self.predicted).mean())
+        return float((self.truth == self.prediction.labels).mean())
 
     @property
     def accuracy_by_angle(self) -> list[dict[str, float]]:
         """The same for every angle; empty where angles are not known."""
         angles = np.array([np.nan if a is None else a for a in self.data.test.angles])
-        right = self.truth == self.predicted
+        right = self.truth == self.prediction.labels
         return [
             {
                 "angle": float(angle),
@@ -112,7 +103,7 @@ class Evaluation:
     def confusion(self) -> Integers:
         """(true label, predicted label) pictures."""
         n_labels = len(self.model.label_names)
-        pairs = self.truth * n_labels + self.predicted
+        pairs = self.truth * n_labels + self.prediction.labels
         return np.bincount(pairs, minlength=n_labels**2).reshape(n_labels, n_labels)
 
     @property
@@ -120,7 +111,9 @@ class Evaluation:
         """(true class, predicted class, pictures) of what is wrong, most often first."""
         names = self.model.label_names
         wrong = Counter(
-            (names[t], names[p]) for t, p in zip(self.truth, self.predicted, strict=True) if t != p
+            (names[t], names[p])
+            for t, p in zip(self.truth, self.prediction.labels, strict=True)
+            if t != p
         )
         ordered = sorted(wrong.items(), key=lambda item: (-item[1], item[0]))
         return [(true, predicted, count) for (true, predicted), count in ordered]
@@ -128,17 +121,17 @@ class Evaluation:
     @property
     def n_patches(self) -> int:
         """Patches of the test pictures."""
-        return sum(feature.n_patches for feature in self.features)
+        return sum(feature.n_patches for feature in self.prediction.features)
 
     @property
     def patches_per_second(self) -> float:
         """How fast they were labelled."""
-        return self.n_patches / sum(feature.seconds for feature in self.features)
+        return self.n_patches / sum(feature.seconds for feature in self.prediction.features)
 
     @property
     def pruned(self) -> float | None:
         """The share of (atom, patch) pairs whose angles were never tried; None without pruning."""
-        return pruned_share(self.features, self.model.labeller)
+        return pruned_share(self.prediction.features, self.model.labeller)
 
     def as_method(self, group: str, source: str) -> Method:
         """The row of this evaluation in a table of methods."""
@@ -167,13 +160,13 @@ def evaluate_texture(
     begin = time.perf_counter()
     run = Run(Path(target.path))
     earlier = sum(_spent(run).values()) if target.resume and run.exists else 0.0
-    label_indices(data.test, data.label_names)  # refuses unknown ones
+    truth = label_indices(data.test, data.label_names)  # refuses unknown ones
     check_images(data.test.images, config.diameter)  # before anything is learned
     model = fit_texture(data.train, config, engine, target)
-    log = FeatureLog(run.path / "features.jsonl", model.labeller.identity)
-    features = count_labels(data.test.images, model.labeller, engine.listening(run.log), log)
+    log = run.path / "features.jsonl"
+    prediction = model.predict(data.test.images, engine.listening(run.log), log)
     seconds = {"total": earlier + time.perf_counter() - begin, **_spent(run)}
-    return Evaluation.of(data, model, features, seconds)
+    return Evaluation(data, model, truth, prediction, seconds)
 
 
 def _spent(run: Run) -> dict[str, float]:

@@ -14,17 +14,36 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.dictionary import Run, State, states_card
+from dsc.engine import Engine
 from dsc.errors import DscError
+from dsc.images import Image
 from dsc.show import Card
 from dsc.store import basis_sizes, basis_variables, create, open_store, read_basis
 from dsc.texture.config import TextureConfig
-from dsc.texture.histograms import Feature, histograms, joined_counts
+from dsc.texture.histograms import (
+    Feature,
+    FeatureLog,
+    count_labels,
+    histograms,
+    joined_counts,
+)
 from dsc.texture.labelling import Labeller
-from dsc.texture.neighbours import chi_square, nearest
+from dsc.texture.neighbours import chi_square, nearest, own_distance
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a model makes of pictures."""
+
+    features: Sequence[Feature]  # what was counted in each
+    histograms: Doubles  # (image, bin) each summing to one
+    distances: Doubles  # (image, label) χ² to the nearest training picture of each class
+    labels: Integers  # (image,) the classes of the nearest, places in the model's `label_names`
+    neighbours: Integers  # (image,) the nearest training pictures, ties to the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,27 +101,42 @@ class TextureModel:
         """(image, bin) of the training pictures, each summing to one."""
         return histograms(self.image_count, self.config.histogram)
 
-    def describe(self, features: Sequence[Feature], names: Sequence[str]) -> Doubles:
-        """(image, bin) the histograms of other pictures, by their names."""
-        counts = joined_counts(features, names, len(self.label_names))
-        return histograms(counts, self.config.histogram)
+    @cached_property
+    def own_distance(self) -> float:
+        """The mean χ² of training pictures to the nearest other one of their class."""
+        return own_distance(self.histograms, self.image_label)
+
+    @property
+    def bin_names(self) -> tuple[str, ...]:
+        """The bins of histograms: a class, or one of its atoms, such as "grass_atom3"."""
+        n_atoms = self.atoms.shape[1]
+        atoms = tuple(f"{name}_atom{m}" for name in self.label_names for m in range(n_atoms))
+        bins = {"classes": self.label_names, "atoms": atoms, "both": (*self.label_names, *atoms)}
+        return bins[self.config.histogram]
 
     @property
     def sha256(self) -> str:
         """Hash of all atoms (little-endian float32 coordinates, C order)."""
         return self.labeller.sha256
 
-    def classify(self, histograms: Doubles) -> tuple[Integers, Doubles, Integers]:
-        """The class of the nearest training picture, by χ².
+    def predict(
+        self, images: Sequence[Image], engine: Engine, log: Path | None = None
+    ) -> Prediction:
+        """Count how the patches of pictures are labelled, and find the nearest training pictures.
 
-        Returns
-        -------
-        (image,) places in `label_names`; (image, label) smallest distance to each class; (image,)
-        the nearest training picture, ties to the first.
+        Pictures that are in the file `log` are not counted again; the others are added to it.
         """
-        distances = chi_square(histograms, self.histograms)
-        predicted, by_class = nearest(distances, self.image_label, len(self.label_names))
-        return predicted, by_class, distances.argmin(axis=1)
+        kept = None if log is None else FeatureLog(log, self.labeller.identity)
+        features = count_labels(images, self.labeller, engine, kept)
+        return self.classify(features, [image.name for image in images])
+
+    def classify(self, features: Sequence[Feature], names: Sequence[str]) -> Prediction:
+        """The same for pictures that are counted; `names` are for errors."""
+        counts = joined_counts(features, names, len(self.label_names))
+        rows = histograms(counts, self.config.histogram)
+        distances = chi_square(rows, self.histograms)
+        labels, by_class = nearest(distances, self.image_label, len(self.label_names))
+        return Prediction(features, rows, by_class, labels, distances.argmin(axis=1))
 
     def save(self, url: str | PathLike[str]) -> None:
         """Write a texture store at a path or URL that does not exist yet."""

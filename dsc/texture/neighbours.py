@@ -81,6 +81,43 @@ def nearest(distances: ArrayLike, labels: ArrayLike, n_labels: int) -> tuple[Int
     return known[table.argmin(axis=1)], by_class
 
 
+def own_distance(histograms: Floats, labels: ArrayLike) -> float:
+    """The mean distance of training pictures to the nearest other one of their class.
+
+    Pictures that are alone in their class do not count. Where all are, it is the mean distance to
+    the nearest of all others.
+
+    Examples
+    --------
+    >>> own_distance(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), [0, 0, 1])
+    0.0
+    >>> own_distance(np.array([[1.0, 0.0], [0.0, 1.0]]), [0, 1])
+    2.0
+    """
+    known = _check_labels(labels)
+    distances = chi_square(histograms, histograms)
+    np.fill_diagonal(distances, np.inf)
+    own = np.where(known[:, None] == known, distances, np.inf).min(axis=1)
+    found = own[np.isfinite(own)]
+    return float((found if found.size else distances.min(axis=1)).mean())
+
+
+def probabilities(distances: Floats, scale: float) -> Floats:
+    """(picture, label) exp(−distance / scale), each row divided by its sum.
+
+    From distances (picture, label). Where the scale is zero, the nearest classes share the row.
+
+    Examples
+    --------
+    >>> probabilities(np.array([[0.0, np.log(3)]]), 1).round(9)
+    array([[0.75, 0.25]])
+    """
+    farther = distances - distances.min(axis=1, keepdims=True)
+    with np.errstate(over="ignore"):  # an infinite one has no weight
+        weights = np.exp(-farther / max(scale, np.finfo(np.float64).tiny))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
 def cross_validate(
     histograms: Floats, labels: ArrayLike, held_out: float = 0.88, repeats: int = 100, seed: int = 0
 ) -> Floats:

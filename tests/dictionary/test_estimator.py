@@ -1,6 +1,9 @@
 """`RotationalDictionaryLearning`: the same learner behind the interface of scikit-learn."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -9,6 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
+from sklearn.utils import estimator_checks, get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dsc
 from dsc.dictionary import learn
@@ -33,6 +38,7 @@ def test_fit__is_learn(X, fitted):
     assert fitted.dictionary_.sha256 == expected.sha256
     assert fitted.error_.tolist() == expected.history.tolist()
     assert fitted.n_features_in_ == 49
+    assert fitted.n_iter_ == 3
     assert fitted.components_.shape == (4, 49)
     images = fitted.components_.reshape(4, 7, 7)
     assert (images[:, ~expected.basis.mask] == 0).all()
@@ -45,9 +51,78 @@ def test_fit__returns_itself_and_ignores_y(X, fitted):
     np.testing.assert_array_equal(estimator.components_, fitted.components_)
 
 
-def test_fit__takes_pictures_and_rows(X, fitted):
-    again = dsc.RotationalDictionaryLearning(**OPTIONS).fit(X.reshape(600, 7, 7))
+FORMS = {
+    "images": lambda X: X.reshape(600, 7, 7),
+    "float64": lambda X: X.astype(np.float64),
+    "columns first": np.asfortranarray,
+    "lists": lambda X: X.tolist(),
+    "lists of images": lambda X: X.reshape(600, 7, 7).tolist(),
+    "a data frame": lambda X: pd.DataFrame(X),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_fit__same_bits_from_any_form(X, fitted, form):
+    again = dsc.RotationalDictionaryLearning(**OPTIONS).fit(FORMS[form](X))
     np.testing.assert_array_equal(again.components_, fitted.components_)
+    assert again.n_features_in_ == 49
+    assert (again.transform(FORMS[form](X)) != fitted.transform(X)).nnz == 0
+
+
+def test_fit__whole_numbers_are_taken_as_they_are(X):
+    whole = (100 * X).astype(np.int16)
+    found = dsc.RotationalDictionaryLearning(**OPTIONS).fit(whole)
+    assert found.dictionary_.sha256 == learn(whole.reshape(-1, 7, 7), 4, 2, n_iterations=3).sha256
+
+
+def test_fit__keeps_the_names_of_pixels(X, fitted):
+    frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(49)])
+    found = dsc.RotationalDictionaryLearning(**OPTIONS).fit(frame)
+    assert found.feature_names_in_.tolist() == frame.columns.tolist()
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.transform(frame[frame.columns[::-1]])
+    assert not hasattr(found.fit(X), "feature_names_in_")
+
+
+# --- random_state -------------------------------------------------------------------------------
+
+
+def test_random_state__a_number_of_numpy_is_that_number(X, fitted):
+    found = dsc.RotationalDictionaryLearning(**OPTIONS, random_state=np.int64(0)).fit(X)
+    assert found.dictionary_.sha256 == fitted.dictionary_.sha256
+
+
+def test_random_state__a_state_gives_another_seed_at_every_fit(X, fitted):
+    def two_fits():
+        state = np.random.RandomState(5)
+        model = dsc.RotationalDictionaryLearning(**OPTIONS, random_state=state)
+        found = [model.fit(X).dictionary_.sha256 for _ in range(2)]
+        assert model.random_state is state
+        return found
+
+    first = two_fits()
+    assert first == two_fits()
+    assert len({*first, fitted.dictionary_.sha256}) == 3
+
+
+def test_random_state__none_asks_the_state_of_numpy(X):
+    model = dsc.RotationalDictionaryLearning(**OPTIONS, random_state=None)
+    kept = np.random.get_state()  # noqa: NPY002
+    try:
+        np.random.seed(3)  # noqa: NPY002
+        found = [model.fit(X).dictionary_.sha256 for _ in range(2)]
+    finally:
+        np.random.set_state(kept)  # noqa: NPY002
+    state = np.random.RandomState(3)
+    again = dsc.RotationalDictionaryLearning(**OPTIONS, random_state=state)
+    assert [again.fit(X).dictionary_.sha256 for _ in range(2)] == found
+    assert model.random_state is None
+
+
+@pytest.mark.parametrize("state", ["0", 1.5, np.random.default_rng(0)])
+def test_random_state__refuses_what_scikit_learn_does(X, state):
+    with pytest.raises(ValueError, match="cannot be used to seed"):
+        dsc.RotationalDictionaryLearning(**OPTIONS, random_state=state).fit(X)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +171,54 @@ def test_transform__fit_transform_is_both(X, fitted):
     assert (both != fitted.transform(X)).nnz == 0
 
 
-@pytest.mark.parametrize("as_given", [lambda c: c, lambda c: c.toarray(), sparse.csc_array])
+def test_transform__dense_where_sparse_output_is_off(X, fitted):
+    dense = dsc.RotationalDictionaryLearning(**OPTIONS, sparse_output=False).fit_transform(X)
+    assert isinstance(dense, np.ndarray)
+    assert dense.dtype == np.float32
+    np.testing.assert_array_equal(dense, fitted.transform(X).toarray())
+
+
+def test_transform__columns_are_named_by_atom_and_degrees(X):
+    model = dsc.RotationalDictionaryLearning(**{**OPTIONS, "n_angles": 16}, sparse_output=False)
+    frame = model.set_output(transform="pandas").fit_transform(X)
+    names = model.get_feature_names_out()
+    assert names.dtype == object
+    assert frame.columns.tolist() == names.tolist()
+    assert names[[0, 1, 16, 50]].tolist() == [
+        "atom0_angle0", "atom0_angle22.5", "atom1_angle0", "atom3_angle45",
+    ]  # fmt: skip
+    codes = model.dictionary_.encode(X.reshape(-1, 7, 7)).codes
+    for p in range(5):
+        atom, angle, coef = codes.atom[p, 0], codes.angle[p, 0], codes.coef[p, 0]
+        assert frame.loc[p, f"atom{atom}_angle{angle * 22.5:g}"] == coef
+
+
+@pytest.mark.parametrize("n_angles", [7, 360, 1001])
+def test_transform__names_of_columns_are_unique(X, n_angles):
+    options = {**OPTIONS, "n_angles": n_angles, "max_iter": 0}
+    names = dsc.RotationalDictionaryLearning(**options).fit(X).get_feature_names_out()
+    assert len(set(names)) == len(names) == 4 * n_angles
+
+
+def test_transform__a_sparse_row_is_no_data_frame(X, fitted):
+    model = clone(fitted).set_output(transform="pandas").fit(X)
+    with pytest.raises(ValueError, match="dense array"):
+        model.transform(X)
+
+
+def test_transform__forgets_nothing_when_parameters_change(X, fitted):
+    model = clone(fitted).fit(X).set_params(n_components=9, n_nonzero_coefs=1)
+    codes = model.transform(X)
+    assert (codes != fitted.transform(X)).nnz == 0
+    np.testing.assert_array_equal(
+        model.inverse_transform(codes), fitted.inverse_transform(fitted.transform(X))
+    )
+
+
+@pytest.mark.parametrize(
+    "as_given",
+    [lambda c: c, lambda c: c.toarray(), sparse.csc_array, lambda c: pd.DataFrame(c.toarray())],
+)
 def test_inverse_transform__decodes(X, fitted, as_given):
     found = fitted.inverse_transform(as_given(fitted.transform(X)))
     assert found.shape == X.shape
@@ -129,6 +251,12 @@ def test_clone__is_unfitted_with_the_same_parameters(fitted):
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
     assert not hasattr(copy, "dictionary_")
+
+
+def test_pickle__says_the_same(X, fitted):
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert (copy.transform(X) != fitted.transform(X)).nnz == 0
+    assert copy.get_params() == fitted.get_params()
 
 
 def test_pipeline__codes_feed_a_classifier(natural_patches, picture):
@@ -169,13 +297,18 @@ def test_unfitted__says_so():
         assert isinstance(caught.value, NotFittedError)
 
 
+def test_unfitted__has_no_names():
+    with pytest.raises(NotFittedError):
+        dsc.RotationalDictionaryLearning().get_feature_names_out()
+
+
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.zeros((5, 50)), "found 50 features, need a square number"),
-        (np.zeros(49), r"found shape \(49,\)"),
-        (np.zeros((0, 49)), "found 0 of them"),
-        (np.full((5, 49), np.nan), "found nan"),
+        (np.zeros((5, 50)), r"found 50 feature\(s\), need a square number"),
+        (np.zeros((5, 4)), r"found 4 feature\(s\), need a square number of at least 9"),
+        (np.zeros((5, 4, 9)), r"found shape \(5, 4, 9\)"),
+        (np.zeros((5, 3, 3, 1)), r"found shape \(5, 3, 3, 1\)"),
     ],
 )
 def test_fit__refuses_what_are_no_patches(X, message):
@@ -183,9 +316,28 @@ def test_fit__refuses_what_are_no_patches(X, message):
         dsc.RotationalDictionaryLearning().fit(X)
 
 
-def test_transform__refuses_another_number_of_features(fitted):
-    with pytest.raises(DscError, match="found diameter 5, need 7"):
-        fitted.transform(np.zeros((3, 25)))
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        (np.zeros(49), ValueError, "Reshape your data"),
+        (np.zeros((0, 49)), ValueError, r"0 sample\(s\)"),
+        (np.zeros((0, 7, 7)), ValueError, r"0 sample\(s\)"),
+        (np.full((5, 49), np.nan), ValueError, "Input X contains NaN"),
+        (np.full((5, 7, 7), np.inf), ValueError, "Input X contains infinity"),
+        (np.zeros((5, 49), complex), ValueError, "Complex data not supported"),
+        (np.full((5, 49), "a"), ValueError, "not compatible with arrays of bytes/strings"),
+        (sparse.csr_array((5, 49)), TypeError, "[Ss]parse"),
+    ],
+)
+def test_fit__refuses_in_the_words_of_scikit_learn(X, error, message):
+    with pytest.raises(error, match=message):
+        dsc.RotationalDictionaryLearning().fit(X)
+
+
+@pytest.mark.parametrize("shape", [(3, 25), (3, 5, 5)])
+def test_transform__refuses_another_number_of_features(fitted, shape):
+    with pytest.raises(ValueError, match=r"X has 25 features, but .* is expecting 49 features"):
+        fitted.transform(np.zeros(shape))
 
 
 @pytest.mark.parametrize("n_columns", [180, 241])
@@ -194,6 +346,100 @@ def test_inverse_transform__refuses_another_number_of_columns(fitted, n_columns)
         fitted.inverse_transform(sparse.eye_array(3, n_columns, k=n_columns - 3).tocsr())
 
 
-def test_fit__refuses_bad_parameters_by_name(X):
-    with pytest.raises(DscError, match="did you mean 'disk'"):
-        dsc.RotationalDictionaryLearning(basis="disc").fit(X)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"basis": "disc"}, "did you mean 'disk'"),
+        ({"n_components": 0}, "^n_components: found 0"),
+        ({"n_nonzero_coefs": 0}, "^n_nonzero_coefs: found 0"),
+        ({"n_nonzero_coefs": 99}, "^n_nonzero_coefs: found 99, need at most"),
+        ({"max_iter": 1.5}, r"^max_iter: found 1\.5"),
+        ({"random_state": -1}, "^random_state: found -1"),
+    ],
+)
+def test_fit__refuses_bad_parameters_by_name(X, options, message):
+    with pytest.raises(DscError, match=message):
+        dsc.RotationalDictionaryLearning(**{**OPTIONS, **options}).fit(X)
+
+
+# --- scikit-learn's own checks ------------------------------------------------------------------
+
+SMALL = {"n_components": 2, "n_nonzero_coefs": 1, "max_iter": 2, "n_angles": 4}
+NOT_SQUARE = dict.fromkeys(
+    (
+        "check_array_api_input",
+        "check_dict_unchanged",
+        "check_dont_overwrite_parameters",
+        "check_dtype_object",
+        "check_estimators_dtypes",
+        "check_estimators_fit_returns_self",
+        "check_estimators_nan_inf",
+        "check_estimators_overwrite_params",
+        "check_estimators_pickle",
+        "check_f_contiguous_array_estimator",
+        "check_fit2d_1sample",
+        "check_fit2d_predict1d",
+        "check_fit_check_is_fitted",
+        "check_fit_idempotent",
+        "check_fit_score_takes_y",
+        "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance",
+        "check_n_features_in",
+        "check_n_features_in_after_fitting",
+        "check_pipeline_consistency",
+        "check_positive_only_tag_during_fit",
+        "check_readonly_memmap_input",
+        "check_transformer_data_not_an_array",
+        "check_transformer_general",
+        "check_transformer_n_iter",
+        "check_transformer_preserve_dtypes",
+    ),
+    "the check's X has 2 to 10 features, which are no square patch",
+)
+
+
+class FilledRows(dsc.RotationalDictionaryLearning):
+    """Takes any number of features: rows are filled up with zeros to the next square."""
+
+    def _squares(self, rows):
+        diameter = max(3, int(np.ceil(np.sqrt(rows.shape[1]))))
+        return super()._squares(np.pad(rows, ((0, 0), (0, diameter**2 - rows.shape[1]))))
+
+
+@parametrize_with_checks(
+    [dsc.RotationalDictionaryLearning(**SMALL)], expected_failed_checks=lambda _: NOT_SQUARE
+)
+def test_checks__all_pass_that_give_no_patches(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([FilledRows(**SMALL), FilledRows(**SMALL, sparse_output=False)])
+def test_checks__all_pass_where_rows_are_filled_up(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("sparse_output", [True, False])
+@pytest.mark.parametrize(
+    "check",
+    [
+        "check_dataframe_column_names_consistency",
+        "check_transformer_get_feature_names_out",
+        "check_transformer_get_feature_names_out_pandas",
+        "check_set_output_transform",
+        "check_set_output_transform_pandas",
+        "check_global_output_transform_pandas",
+    ],
+)
+@pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names:UserWarning")
+def test_checks__of_names_and_frames(check, sparse_output):
+    """Which scikit-learn runs on its own estimators only; they mix arrays and frames."""
+    estimator = FilledRows(**SMALL, sparse_output=sparse_output)
+    getattr(estimator_checks, check)("FilledRows", estimator)
+
+
+def test_tags__are_those_of_rows_and_images():
+    tags = get_tags(dsc.RotationalDictionaryLearning())
+    assert (tags.input_tags.two_d_array, tags.input_tags.three_d_array) == (True, True)
+    assert not tags.input_tags.sparse
+    assert not tags.input_tags.allow_nan
+    assert tags.transformer_tags.preserves_dtype == ["float32"]

@@ -33,6 +33,7 @@ from dsc.texture import (
     Dataset,
     Evaluation,
     Method,
+    Prediction,
     TextureConfig,
     TextureModel,
     label_map,
@@ -103,12 +104,16 @@ def some_evaluation(config, names, truth, predicted, **options):
         data=Benchmark(options.get("name", "made <up>"), train, test),
         model=some_model(rng, config, names, known),
         truth=np.array(truth),
-        predicted=np.array(predicted),
-        neighbour=2 * np.array(predicted),
-        features=[
-            Feature(tuple(rng.integers(0, 9, len(names) * config.n_atoms)), 900, 900, 0.125)
-            for _ in truth
-        ],
+        prediction=Prediction(
+            features=[
+                Feature(tuple(rng.integers(0, 9, len(names) * config.n_atoms)), 900, 900, 0.125)
+                for _ in truth
+            ],
+            histograms=np.ones((len(truth), 1)),
+            distances=np.ones((len(truth), len(names))),
+            labels=np.array(predicted),
+            neighbours=2 * np.array(predicted),
+        ),
         seconds=options.get("seconds", {"total": 1834.25, "learning": 610.5, "labelling": 1190.0}),
     )
 
@@ -312,7 +317,7 @@ def test_page__what_is_computed_is_right(opened, report):
         picture = done.data.test.images[index]
         expected[f"maps.{i}.name"] = {picture.name}
         expected[f"maps.{i}.true"] = {names[done.truth[index]]}
-        expected[f"maps.{i}.predicted"] = {names[done.predicted[index]]}
+        expected[f"maps.{i}.predicted"] = {names[done.prediction.labels[index]]}
         labelled, _ = done.model.labeller.label_image(picture)
         for label in np.unique(labelled[labelled >= 0]):
             share = 100 * np.mean(labelled[labelled >= 0] == label)
@@ -320,11 +325,13 @@ def test_page__what_is_computed_is_right(opened, report):
     for i, pair in enumerate(facts["confused_pairs"][:8]):
         first = next(
             index
-            for index, (t, p) in enumerate(zip(done.truth, done.predicted, strict=True))
+            for index, (t, p) in enumerate(zip(done.truth, done.prediction.labels, strict=True))
             if (names[t], names[p]) == (pair["true"], pair["predicted"])
         )
         expected[f"confused.{i}.query_name"] = {done.data.test.images[first].name}
-        expected[f"confused.{i}.nearest_name"] = {train.images[done.neighbour[first]].name}
+        expected[f"confused.{i}.nearest_name"] = {
+            train.images[done.prediction.neighbours[first]].name
+        }
     shown = opened(report[0]).derived
     assert [(name, text) for name, text in shown if text not in expected[name]] == []
     found = {name for name, _ in shown}
@@ -377,7 +384,7 @@ def test_facts__are_those_of_the_evaluation(report):
     _, facts, done = report
     config = done.model.config
     assert facts["config"] == {**asdict(config), "n_angles": 120 if config.n_atoms > 4 else 1}
-    assert facts["accuracy"] == np.mean(done.truth == done.predicted)
+    assert facts["accuracy"] == np.mean(done.truth == done.prediction.labels)
     assert facts["n_train"] == 2 * len(facts["label_names"])
     assert facts["n_test"] == len(done.truth) == np.sum(facts["confusion"])
     height, width = done.data.train.images[0].shape
@@ -387,7 +394,7 @@ def test_facts__are_those_of_the_evaluation(report):
     )
     assert facts["patches_per_second"] == 900 / 0.125
     assert sum(pair["count"] for pair in facts["confused_pairs"]) == np.sum(
-        done.truth != done.predicted
+        done.truth != done.prediction.labels
     )
 
 

@@ -1,29 +1,43 @@
 """`TextureClassifier`: from pictures in any form to classes, on a drawn suite."""
 
+import pickle
 import shutil
+from dataclasses import asdict, fields
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+from sklearn.utils.validation import validate_data
 
 import dsc
 from dsc.dictionary import RunTarget
 from dsc.engine import open_engine
 from dsc.errors import DscError
+from dsc.estimators import ALIASES, WORDS
 from dsc.experiments.textures import CLASSES, write_suite
 from dsc.images.image import open_images
 from dsc.texture import fit
 from dsc.texture import histograms as features
 from dsc.texture.config import TextureConfig
-from dsc.texture.dataset import read_inputs
+from dsc.texture.dataset import Dataset, read_inputs
 from dsc.texture.fit import fit_texture
 from dsc.texture.model import TextureModel
 from dsc.texture.neighbours import chi_square
 from dsc.texture.outex import read_suite
 
-OPTIONS = {"n_atoms": 2, "diameter": 7, "n_iterations": 2, "patches_per_image": 100, "stride": 3}
+OPTIONS = {"n_components": 2, "diameter": 7, "max_iter": 2, "patches_per_image": 100, "stride": 3}
+CONFIG = {WORDS.get(name, name): value for name, value in OPTIONS.items()}
 
 
 def make(**options):
@@ -111,7 +125,7 @@ def test_score__other_methods_are_below(train, test, fitted, method):
 
 @pytest.mark.parametrize("sparsity", [2, 3])
 def test_score__several_atoms_work_too(train, test, sparsity):
-    model = make(sparsity=sparsity, n_atoms=4, diameter=11)
+    model = make(n_nonzero_coefs=sparsity, n_components=4, diameter=11)
     assert model.fit(*train).score(*test) >= 15 / 16
 
 
@@ -153,7 +167,7 @@ def test_fit__same_bits_from_any_input(train, suite, class_folders, fitted, kind
 
 
 def test_fit__returns_itself(train):
-    model = make(n_iterations=0)
+    model = make(max_iter=0)
     assert model.fit(*train) is model
 
 
@@ -161,7 +175,7 @@ def test_fit__leaves_pictures_alone(train):
     pictures = np.stack(train[0]) / 255
     before = pictures.copy()
     pictures.setflags(write=False)
-    make(n_iterations=0).fit(pictures, train[1]).predict(pictures)
+    make(max_iter=0).fit(pictures, train[1]).predict(pictures)
     np.testing.assert_array_equal(pictures, before)
 
 
@@ -175,14 +189,14 @@ def test_fit__classes_may_be_numbers(train, test, fitted):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("n_atoms", 3),
+        ("n_components", 3),
         ("diameter", 9),
-        ("sparsity", 2),
+        ("n_nonzero_coefs", 2),
         ("method", "standard"),
         ("method", "augmented"),
         ("patches_per_image", 90),
         ("n_angles", 12),
-        ("n_iterations", 1),
+        ("max_iter", 1),
         ("update", "mod"),
         ("random_state", 1),
     ],
@@ -326,21 +340,17 @@ def test_label_map__with_a_stride_a_patch_stands_for_the_pixels_around(fitted, t
 def test_params__go_in_and_out():
     model = make()
     assert model.get_params().items() >= OPTIONS.items()
-    assert model.set_params(n_atoms=6, method="standard") is model
-    assert (model.n_atoms, model.method) == (6, "standard")
-    with pytest.raises(ValueError, match="n_atom"):
-        model.set_params(n_atom=3)
+    assert model.set_params(n_components=6, method="standard") is model
+    assert (model.n_components, model.method) == (6, "standard")
+    with pytest.raises(ValueError, match="n_atoms"):
+        model.set_params(n_atoms=3)
 
 
 def test_params__defaults_are_those_of_the_configuration():
     params = dsc.TextureClassifier().get_params()
-    config = TextureConfig()
-    for name in (
-        "n_atoms", "diameter", "sparsity", "method", "patches_per_image", "stride", "n_angles",
-        "n_iterations", "update",
-    ):  # fmt: skip
-        assert params[name] == getattr(config, name), name
-    assert params["random_state"] == config.seed
+    for name, value in asdict(TextureConfig()).items():
+        assert params[ALIASES.get(name, name)] == value, name
+    assert set(ALIASES) - {"progress"} < {field.name for field in fields(TextureConfig)}
 
 
 def test_clone__is_unfitted_with_the_same_parameters(fitted):
@@ -351,9 +361,12 @@ def test_clone__is_unfitted_with_the_same_parameters(fitted):
 
 def test_unfitted__says_so(test):
     model = make()
-    for method in (model.predict, model.transform, model.distances):
-        with pytest.raises(DscError, match="not fitted"):
+    for method in (model.predict, model.predict_proba, model.transform, model.distances):
+        with pytest.raises(DscError, match="not fitted") as caught:
             method(test[0])
+        assert isinstance(caught.value, NotFittedError)
+    with pytest.raises(NotFittedError):
+        model.get_feature_names_out()
     with pytest.raises(DscError, match="not fitted"):
         model.score(*test)
     with pytest.raises(DscError, match="not fitted"):
@@ -362,9 +375,190 @@ def test_unfitted__says_so(test):
         model.save("noplace.zarr")
 
 
-def test_cross_validation__works_on_arrays(train):
-    scores = cross_val_score(make(), np.stack(train[0]), np.array(train[1]), cv=3)
-    assert scores.mean() >= 0.9
+@pytest.mark.parametrize("scoring", [None, "accuracy", "roc_auc_ovr"])
+def test_cross_validation__works_on_arrays(train, scoring):
+    X, y = np.stack(train[0]), np.array(train[1])
+    assert cross_val_score(make(), X, y, cv=3, scoring=scoring).mean() >= 0.9
+
+
+def test_cross_validation__works_on_pictures_of_mixed_sizes(train):
+    pictures = [picture[: 48 - i % 3 * 4] for i, picture in enumerate(train[0])]
+    assert cross_val_score(make(), pictures, train[1], cv=3).mean() >= 0.9
+
+
+def test_grid_search__finds_the_method_that_turns(train, test):
+    search = GridSearchCV(make(), {"method": ["standard", "rotational"]}, cv=2)
+    search.fit(train[0] + test[0], train[1] + test[1])
+    assert search.best_params_ == {"method": "rotational"}
+
+
+def test_pipeline__ends_with_the_classifier(train, test, fitted):
+    pipeline = make_pipeline(FunctionTransformer(np.stack), make()).fit(*train)
+    assert_same(pipeline[-1].model_, fitted.model_)
+    np.testing.assert_array_equal(pipeline.predict_proba(test[0]), fitted.predict_proba(test[0]))
+
+
+def test_pipeline__histograms_feed_another_classifier(train, test):
+    pipeline = make_pipeline(make(), LogisticRegression(C=100)).fit(*train)
+    assert pipeline.score(*test) >= 0.9
+
+
+def test_pickle__says_the_same(fitted, test):
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert_same(copy.model_, fitted.model_)
+    np.testing.assert_array_equal(copy.predict_proba(test[0]), fitted.predict_proba(test[0]))
+
+
+def test_random_state__a_state_gives_a_seed(train, fitted):
+    found = [
+        make(random_state=np.random.RandomState(seed)).fit(*train).model_ for seed in (5, 5, 6)
+    ]
+    assert_same(found[0], found[1])
+    assert len({model.sha256 for model in (*found, fitted.model_)}) == 3
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, lambda y: np.array(y, object)])
+def test_fit__classes_in_any_form(train, test, fitted, kind):
+    model = make(max_iter=0).fit(train[0], kind(train[1]))
+    assert model.classes_.tolist() == list(CLASSES)
+    assert model.score(test[0], kind(test[1])) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.linspace(0, 1, 12), "Unknown label type"),
+        (np.full(12, np.nan), "Input y contains NaN"),
+        (np.zeros((12, 2)), "y should be a 1d array"),
+    ],
+)
+def test_bad_input__labels_that_are_no_classes(train, fitted, labels, message):
+    for use in (make().fit, fitted.score):
+        with pytest.raises(ValueError, match=message):
+            use(train[0], labels)
+
+
+# --- probabilities ------------------------------------------------------------------------------
+
+
+def test_predict_proba__largest_is_the_prediction(fitted, test):
+    shares = fitted.predict_proba(test[0])
+    assert shares.shape == (16, 4)
+    np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-12)
+    assert (shares >= 0).all()
+    np.testing.assert_array_equal(fitted.classes_[shares.argmax(1)], fitted.predict(test[0]))
+
+
+def test_predict_proba__falls_exponentially_by_the_distance_within_classes(fitted, train, test):
+    every = chi_square(fitted.model_.histograms, fitted.model_.histograms)
+    labels = np.array(train[1])
+    others = [
+        min(every[i, j] for j in range(12) if i != j and labels[i] == labels[j]) for i in range(12)
+    ]
+    distances = fitted.distances(test[0])
+    expected = np.exp(-distances / np.mean(others))
+    expected /= expected.sum(1, keepdims=True)
+    np.testing.assert_allclose(fitted.predict_proba(test[0]), expected, rtol=1e-9, atol=1e-15)
+
+
+def test_predict_proba__says_more_than_the_prediction_alone(fitted, test):
+    shares = fitted.predict_proba(test[0])
+    assert log_loss(test[1], shares) < 0.5 * np.log(4)
+
+
+def test_predict_proba__can_be_calibrated(train, test):
+    X, y = np.stack(train[0] + test[0]), np.array(train[1] + test[1])
+    found = CalibratedClassifierCV(make(), cv=2).fit(X, y)
+    assert found.predict_proba(X).shape == (28, 4)
+    assert found.score(X, y) >= 0.9
+
+
+def test_predict_proba__load_says_the_same(fitted, test, tmp_path):
+    fitted.save(tmp_path / "model.zarr")
+    loaded = dsc.TextureClassifier.load(tmp_path / "model.zarr")
+    np.testing.assert_array_equal(loaded.predict_proba(test[0]), fitted.predict_proba(test[0]))
+
+
+def test_classes__are_sorted_as_numbers(train, test):
+    """10 comes after 9, though not as a word: columns follow."""
+    numbers = dict(zip(CLASSES, (9, 10, 11, 8), strict=True))
+    model = make(histogram="classes").fit(train[0], [numbers[name] for name in train[1]])
+    assert model.classes_.tolist() == [8, 9, 10, 11]
+    assert model.model_.label_names == ("10", "11", "8", "9")
+    predicted = model.predict(test[0])
+    np.testing.assert_array_equal(model.classes_[model.distances(test[0]).argmin(1)], predicted)
+    np.testing.assert_array_equal(model.classes_[model.predict_proba(test[0]).argmax(1)], predicted)
+    assert model.score(test[0], [numbers[name] for name in test[1]]) >= 15 / 16
+    labels = model.label_map(test[0][0])
+    most = np.bincount(labels[labels >= 0].ravel(), minlength=4)
+    names = model.get_feature_names_out().tolist()
+    counted = dict(zip(names, model.transform(test[0][:1])[0], strict=True))
+    assert model.classes_[most.argmax()] == int(max(counted, key=counted.get))
+
+
+# --- names and tags -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("histogram", ["classes", "atoms", "both"])
+def test_transform__bins_are_named(train, test, histogram):
+    model = make(histogram=histogram).fit(*train).set_output(transform="pandas")
+    frame = model.transform(test[0])
+    assert frame.columns.tolist() == model.get_feature_names_out().tolist()
+    classes = list(CLASSES) if histogram != "atoms" else []
+    atoms = [f"{name}_atom{m}" for name in CLASSES for m in range(2)]
+    assert frame.columns.tolist() == classes + (atoms if histogram != "classes" else [])
+    if histogram == "both":
+        for name in CLASSES:
+            own = frame[f"{name}_atom0"] + frame[f"{name}_atom1"]
+            np.testing.assert_allclose(frame[name], 4 * own, rtol=1e-12)
+
+
+def test_tags__are_those_of_pictures():
+    tags = get_tags(dsc.TextureClassifier())
+    assert (tags.input_tags.two_d_array, tags.input_tags.three_d_array) == (False, True)
+    assert tags.input_tags.string  # paths
+    assert not tags.target_tags.required  # a folder per class says them
+    assert tags.estimator_type == "classifier"
+
+
+# --- scikit-learn's own checks ------------------------------------------------------------------
+
+
+class DrawnRows(dsc.TextureClassifier):
+    """Takes rows of numbers, as scikit-learn's checks give them: each is drawn as a texture."""
+
+    def _read(self, X, y, part):
+        if isinstance(X, Dataset):
+            return X
+        rows = validate_data(self, X, reset=part == "train", dtype=float)
+        drawings = np.random.default_rng(0).normal(size=(1 + rows.shape[1], 12, 12))
+        return super()._read(drawings[0] + np.tensordot(rows, drawings[1:], 1), y, part)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = True
+        tags.input_tags.three_d_array = tags.input_tags.string = False
+        return tags
+
+
+def test_checks__scikit_learn_has_one_for_pictures():
+    with pytest.warns(SkipTestWarning, match="Can't test estimator TextureClassifier"):
+        checks = list(estimator_checks_generator(dsc.TextureClassifier()))
+    assert len(checks) == 1
+    for estimator, check in checks:
+        check(estimator)
+
+
+@parametrize_with_checks(
+    [
+        DrawnRows(
+            n_components=8, diameter=5, n_angles=4, max_iter=1, patches_per_image=10,
+            scheduler="synchronous",
+        )
+    ]
+)  # fmt: skip
+def test_checks__all_pass_where_rows_are_drawn(estimator, check):
+    check(estimator)
 
 
 # --- stores -------------------------------------------------------------------------------------
@@ -463,7 +657,7 @@ def small_rounds(monkeypatch):
 def test_run__an_interrupted_fit_ends_in_the_same_bits(
     suite, fitted, tmp_path, small_rounds, n_events
 ):
-    data, config = read_inputs(suite), TextureConfig(**OPTIONS)
+    data, config = read_inputs(suite), TextureConfig(**CONFIG)
     run = tmp_path / "run"
     place = {"run": run, "scheduler": "synchronous"}
     with pytest.raises(KeyboardInterrupt):
@@ -475,7 +669,7 @@ def test_run__an_interrupted_fit_ends_in_the_same_bits(
 
 
 def test_run__resuming_does_only_what_is_missing(suite, tmp_path, small_rounds, monkeypatch):
-    data, config = read_inputs(suite), TextureConfig(**OPTIONS)
+    data, config = read_inputs(suite), TextureConfig(**CONFIG)
     place = {"run": tmp_path / "run", "scheduler": "synchronous"}
     events = []
     fit_in(data, config, progress=events.append, scheduler="synchronous")
@@ -487,7 +681,7 @@ def test_run__resuming_does_only_what_is_missing(suite, tmp_path, small_rounds, 
 
 
 def test_run__a_classifier_continues_what_was_interrupted(suite, fitted, tmp_path):
-    data, config = read_inputs(suite), TextureConfig(**OPTIONS)
+    data, config = read_inputs(suite), TextureConfig(**CONFIG)
     with pytest.raises(KeyboardInterrupt):
         fit_in(data, config, run=tmp_path / "run", progress=interrupted(2))
     assert_same(make(run=tmp_path / "run").fit(suite).model_, fitted.model_)
@@ -496,7 +690,7 @@ def test_run__a_classifier_continues_what_was_interrupted(suite, fitted, tmp_pat
 @pytest.fixture(scope="module")
 def runs(suite, tmp_path_factory):
     """A folder of two runs: one was interrupted, one is finished."""
-    data, config = read_inputs(suite), TextureConfig(**OPTIONS)
+    data, config = read_inputs(suite), TextureConfig(**CONFIG)
     folder = tmp_path_factory.mktemp("runs")
     fit_in(data, config, run=folder / "finished")
     with pytest.raises(KeyboardInterrupt):
@@ -521,9 +715,9 @@ def test_run__resuming_with_other_options_names_them(
     shutil.copytree(runs / state, run)
     options = (run / "run.toml").read_bytes()
     with pytest.raises(DscError, match=message):
-        fit_in(data, TextureConfig(**{**OPTIONS, **change}), run=run, resume=True)
+        fit_in(data, TextureConfig(**{**CONFIG, **change}), run=run, resume=True)
     assert (run / "run.toml").read_bytes() == options  # which the error points to
-    again = fit_in(data, TextureConfig(**OPTIONS), run=run, resume=True)
+    again = fit_in(data, TextureConfig(**CONFIG), run=run, resume=True)
     assert_same(again, fitted.model_)  # the refused attempt has spoilt nothing
 
 
@@ -538,7 +732,7 @@ def test_run__resuming_with_other_pictures_is_refused(suite, train, tmp_path):
 
 
 def test_run__an_existing_one_needs_resume(suite, tmp_path):
-    data, config = read_inputs(suite), TextureConfig(**{**OPTIONS, "n_iterations": 0})
+    data, config = read_inputs(suite), TextureConfig(**{**CONFIG, "n_iterations": 0})
     fit_in(data, config, run=tmp_path / "run")
     with pytest.raises(DscError, match="run"):
         fit_in(data, config, run=tmp_path / "run")
@@ -553,7 +747,7 @@ def test_run__a_folder_of_something_else_is_refused(train, tmp_path):
 
 def test_run__none_leaves_nothing_behind(train, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    make(n_iterations=0).fit(*train)
+    make(max_iter=0).fit(*train)
     assert not any(tmp_path.iterdir())
 
 
@@ -628,7 +822,7 @@ def test_bad_input__constant_training_pictures_are_refused_before_anything_is_le
     pictures = [*train[0][:11], np.zeros((48, 48))]
     events = []
     with pytest.raises(DscError, match="constant"):
-        fit_in(read_inputs(pictures, train[1]), make()._config(), progress=events.append)
+        fit_in(read_inputs(pictures, train[1]), TextureConfig(**CONFIG), progress=events.append)
     assert events == []
 
 
@@ -651,12 +845,12 @@ def test_bad_input__pixels_that_are_no_numbers(train, fitted, value):
         ({"method": "rotatonal"}, "did you mean 'rotational'"),
         ({"method": "standrad"}, "did you mean 'standard'"),
         ({"update": "ksdv"}, "did you mean 'ksvd'"),
-        ({"n_atoms": 0}, "n_atoms: found 0"),
+        ({"n_components": 0}, "^n_components: found 0"),
         ({"stride": 0, "patches_per_image": -1}, "(?s)patches_per_image.*stride"),
-        ({"sparsity": 1.5}, "sparsity"),
+        ({"n_nonzero_coefs": 1.5}, "^n_nonzero_coefs"),
         ({"diameter": 1}, "diameter"),
-        ({"n_iterations": -1}, "n_iterations"),
-        ({"random_state": -1}, "seed|random_state"),
+        ({"max_iter": -1}, "^max_iter"),
+        ({"random_state": -1}, "^random_state"),
     ],
 )
 def test_bad_input__options_by_name(train, options, message):

@@ -18,9 +18,10 @@ from PIL import Image
 import dsc as library
 from dsc.cli.main import main
 from dsc.engine import open_engine
+from dsc.estimators import ALIASES
 from dsc.experiments.textures import CLASSES, write_suite
 from dsc.files import from_toml
-from dsc.texture import Benchmark, Evaluation, count_labels
+from dsc.texture import Benchmark, Evaluation, label_indices
 from dsc.texture import histograms as features
 from dsc.texture.dataset import read_inputs
 from dsc.texture.neighbours import chi_square
@@ -34,6 +35,11 @@ def words_of(options):
 
 
 WORDS = words_of(OPTIONS)
+
+
+def classifier(**options):
+    """The library's, from the options of the command."""
+    return library.TextureClassifier(**{ALIASES.get(n, n): v for n, v in options.items()})
 
 
 def dsc(*words):
@@ -101,7 +107,7 @@ def test_help__names_the_options_of_every_command(name):
 
 def test_fit__summary_is_that_of_the_library(fitted, suite):
     _, summary = fitted
-    model = library.TextureClassifier(**OPTIONS).fit(suite).model_
+    model = classifier(**OPTIONS).fit(suite).model_
     assert summary["atoms_sha256"] == model.sha256
     assert summary["classes"] == list(CLASSES)
     assert summary["n_pictures"] == 12
@@ -115,7 +121,8 @@ def test_fit__every_option_reaches_the_library(suite, tmp_path):
     }  # fmt: skip
     ask("texture", "fit", suite, "-o", tmp_path / "run", *words_of(options), "--seed", 5)
     params = library.TextureClassifier.load(tmp_path / "run").get_params()
-    assert params.items() >= {**options, "random_state": 5}.items()
+    expected = {ALIASES.get(n, n): v for n, v in {**options, "seed": 5}.items()}
+    assert params.items() >= expected.items()
 
 
 def test_fit__takes_one_folder_per_class(class_folders, fitted, tmp_path):
@@ -285,19 +292,20 @@ def test_evaluate__an_outex_suite_has_the_rows_of_the_paper_cited(suite, tmp_pat
 
 def test_evaluate__other_histograms_have_other_neighbours(suite):
     options = {**OPTIONS, "n_iterations": 0, "stride": 9}  # few patches, poor atoms
-    model = library.TextureClassifier(**options).fit(suite).model_
+    model = classifier(**options).fit(suite).model_
     test = read_inputs(suite, part="test")
     with open_engine("synchronous") as engine:
-        features = count_labels(test.images, model.labeller, engine)
-    done = Evaluation.of(Benchmark("drawn", read_inputs(suite), test), model, features, {})
+        prediction = model.predict(test.images, engine)
+    data = Benchmark("drawn", read_inputs(suite), test)
+    done = Evaluation(data, model, label_indices(test, model.label_names), prediction, {})
     found = {one.model.config.histogram: one for one in (done, *done.with_other_histograms())}
     assert list(found) == ["both", "classes", "atoms"]
     for kind, one in found.items():
-        alone = library.TextureClassifier(**options, histogram=kind).fit(suite)
+        alone = classifier(**options, histogram=kind).fit(suite)
         shares = alone.transform([sample.path for sample in read_suite(suite).test])
         nearest = chi_square(shares, alone.model_.histograms).argmin(1)
-        np.testing.assert_array_equal(one.neighbour, nearest)
-    assert len({tuple(one.neighbour) for one in found.values()}) == 3
+        np.testing.assert_array_equal(one.prediction.neighbours, nearest)
+    assert len({tuple(one.prediction.neighbours) for one in found.values()}) == 3
 
 
 def test_evaluate__other_histograms_are_rows_beside_it(evaluated, suite):
@@ -305,7 +313,7 @@ def test_evaluate__other_histograms_are_rows_beside_it(evaluated, suite):
     names = [row["method"].split("histograms of ")[1] for row in rows]
     assert names == ["classes and atoms", "classes", "atoms"]
     for row, histogram in zip(rows, ("both", "classes", "atoms"), strict=True):
-        alone = library.TextureClassifier(**OPTIONS, histogram=histogram).fit(suite)
+        alone = classifier(**OPTIONS, histogram=histogram).fit(suite)
         assert row["accuracy"] == alone.score(suite)
 
 

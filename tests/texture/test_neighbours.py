@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dsc.errors import DscError
-from dsc.texture.neighbours import chi_square, cross_validate, nearest
+from dsc.texture.neighbours import chi_square, cross_validate, nearest, own_distance, probabilities
 
 
 @st.composite
@@ -170,3 +170,38 @@ def test_cross_validate__refuses_all_that_is_wrong():
         cross_validate(histograms[:2], [0, 1])
     with pytest.raises(DscError, match="held_out: found nan"):
         cross_validate(histograms, labels, held_out=np.nan)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_own_distance__equals_the_loops(seed):
+    rng = np.random.default_rng(seed)
+    rows, labels = rng.random((9, 4)), np.array([0, 0, 1, 1, 1, 2, 2, 2, 3])
+    distances = chi_square(rows, rows)
+    nearest_own = [
+        min(distances[i, j] for j in range(9) if i != j and labels[i] == labels[j])
+        for i in range(8)  # the last is alone in its class
+    ]
+    assert own_distance(rows, labels) == pytest.approx(np.mean(nearest_own), rel=1e-12)
+
+
+def test_own_distance__of_pictures_alone_is_to_any_other():
+    rows = np.random.default_rng(0).random((4, 3))
+    distances = chi_square(rows, rows) + np.diag([np.inf] * 4)
+    assert own_distance(rows, range(4)) == pytest.approx(distances.min(1).mean(), rel=1e-12)
+
+
+def test_probabilities__are_the_exponential_law():
+    distances = np.random.default_rng(0).random((5, 3))
+    expected = np.exp(-distances / 0.3)
+    expected /= expected.sum(1, keepdims=True)
+    np.testing.assert_allclose(probabilities(distances, 0.3), expected, rtol=1e-12)
+
+
+def test_probabilities__far_classes_have_none():
+    found = probabilities(np.array([[5000.0, 5001.0, np.inf], [2.0, 1.0, 2.0]]), 1e-3)
+    np.testing.assert_allclose(found, [[1, 0, 0], [0, 1, 0]], atol=1e-300)
+
+
+def test_probabilities__at_no_scale_the_nearest_share_all():
+    found = probabilities(np.array([[0.5, 0.2, 0.2], [0.0, 1.0, 2.0]]), 0.0)
+    np.testing.assert_array_equal(found, [[0, 0.5, 0.5], [1, 0, 0]])

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
     reason="set DSC_DATA to the folder with Outex_tl84 (see the README)",
 )
 
-OPTIONS = {"n_atoms": 20, "diameter": 11, "n_iterations": 4, "patches_per_image": 300}
+OPTIONS = {"n_components": 20, "diameter": 11, "max_iter": 4, "patches_per_image": 300}
 COUNTED = [(6, "classes"), (6, "both"), (3, "both")]  # stride, histogram
 N_TRAIN, N_TEST = 5, 3  # pictures of every class; at every angle
 SLICES = {
