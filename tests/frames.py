@@ -1,4 +1,4 @@
-"""The way from a command to the kernel: own frames on the stack when a kernel is called.
+"""The way from a command to the kernel: own functions that are being called when a kernel is.
 
 `python tests/frames.py` prints the longest way of each command, one function a line.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from types import FrameType
 from unittest.mock import patch
 
 import numpy as np
@@ -30,42 +32,39 @@ CUT = ("dsc.patches.kernels.cut",)
 MOST = {"learn": 9, "encode": 7, "texture evaluate": 10}
 
 
-def own_frames() -> list[str]:
-    """The functions of the package that are being called, the command first."""
-    found, frame = [], sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_filename.startswith(PACKAGE):
-            path = Path(frame.f_code.co_filename).relative_to(PACKAGE)
-            found.append(f"{path}: {frame.f_code.co_qualname}")
-        frame = frame.f_back
-    return found[::-1]
-
-
 def longest_way(run: Callable[[], object], kernels: tuple[str, ...]) -> list[str]:
-    """The longest way to one of the kernels while `run` is running."""
+    """The longest way to one of the kernels while `run` is running, seen by a profiler."""
     longest: list[str] = []
+    way: list[str] = []  # the functions of the package that are being called, the command first
+    marks = []
 
     def watched(kernel: Callable[..., object]) -> Callable[..., object]:
-        def call(*arguments: object) -> object:
-            way = own_frames()
-            if len(way) > len(longest):
-                longest[:] = way
+        def call(*arguments: object) -> object:  # compiled kernels are invisible to a profiler
             return kernel(*arguments)
 
+        marks.append(call.__code__)
         return call
 
-    patches = []
-    for name in kernels:
-        module, _, function = name.rpartition(".")
-        kernel = getattr(sys.modules[module], function)
-        patches.append(patch(name, watched(kernel)))
-    for one in patches:
-        one.start()
-    try:
-        run()
-    finally:
-        for one in patches:
-            one.stop()
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code in marks and len(way) > len(longest):
+            longest[:] = way
+        if code.co_filename.startswith(PACKAGE):
+            if event == "call":
+                path = Path(code.co_filename).relative_to(PACKAGE)
+                way.append(f"{path}: {code.co_qualname}")
+            elif event == "return" and way:
+                way.pop()
+
+    with ExitStack() as stack:
+        for name in kernels:
+            module, _, function = name.rpartition(".")
+            stack.enter_context(patch(name, watched(getattr(sys.modules[module], function))))
+        sys.setprofile(profile)
+        try:
+            run()
+        finally:
+            sys.setprofile(None)
     return longest
 
 
