@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from llvmlite import binding
 from threadpoolctl import threadpool_info
@@ -16,17 +18,24 @@ def numerics_fingerprint() -> dict[str, str]:
     del scipy
     found = {name: _version(name) for name in ("numpy", "scipy", "numba", "llvmlite")}
     found["cpu"] = binding.get_host_cpu_name()
-    found["blas"] = ", ".join(
-        sorted(
-            {
-                f"{library.get('internal_api')} {library.get('version')} "
-                f"{library.get('architecture', '')}".strip()
-                for library in threadpool_info()
-                if library.get("user_api") == "blas"
-            }
-        )
-    )
+    names = {
+        f"{library.get('internal_api')} {library.get('version')} "
+        f"{library.get('architecture', '')}".strip()
+        for library in _blas_libraries()
+    }
+    found["blas"] = ", ".join(sorted(names))
     return found
+
+
+def _blas_libraries() -> list[dict[str, Any]]:
+    """The BLAS of NumPy and SciPy; where they bring none of their own, all that are loaded."""
+    loaded = [library for library in threadpool_info() if library.get("user_api") == "blas"]
+    ours = [
+        library
+        for library in loaded
+        if {"numpy.libs", "scipy.libs"} & set(Path(library["filepath"]).parts)
+    ]
+    return ours or loaded
 
 
 @cache

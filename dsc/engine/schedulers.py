@@ -112,7 +112,8 @@ class Engine:
         try:
             while futures and not any(future.status == "error" for future in futures):
                 try:
-                    wait(futures, timeout=PERIOD)
+                    with self.scheduler.as_current():
+                        wait(futures, timeout=PERIOD)
                     break
                 except TimeoutError:
                     done = len(self.finished & keys)

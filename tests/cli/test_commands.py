@@ -67,7 +67,7 @@ def test_commands__all_are_there_with_help(dsc):
     for words in lines:
         result = dsc(*words, "--help")
         assert result.exit_code == 0
-        assert "--json" in result.stdout
+        assert words == ["watch"] or "--json" in result.stdout  # a page has no answer
 
 
 def test_commands__output_is_always_out_or_o():
