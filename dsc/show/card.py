@@ -42,6 +42,11 @@ class Card:
     def _repr_html_(self) -> str:
         return self.html()
 
+    def __repr__(self) -> str:
+        words = [self.note, *(f"{name} {text}" for name, text in self.numbers.items())]
+        words += [self.progress[1]] if self.progress else []
+        return f"{self.title}: " + ", ".join(filter(None, [*words, self.alert]))
+
     @property
     def points(self) -> str:
         """The curve as points of an SVG, from its largest value down to zero."""

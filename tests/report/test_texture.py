@@ -422,7 +422,9 @@ def test_methods__cited_ones_are_marked_by_their_group_and_suite_alone(tmp_path)
     assert tags(tmp_path) == [*mine, ("cited", 1, 1), ("cited", 1, 0)]
 
 
-@pytest.mark.parametrize(("name", "n_cited"), [*((name, len(CITED)) for name in SUITES), ("Outex_x", 0)])
+@pytest.mark.parametrize(
+    ("name", "n_cited"), [*((name, len(CITED)) for name in SUITES), ("Outex_x", 0)]
+)
 def test_methods__the_paper_is_cited_beside_its_own_suites(tmp_path, name, n_cited):
     done = one_wrong()
     facts = write_texture_report(tmp_path, replace(done, data=replace(done.data, name=name)))
