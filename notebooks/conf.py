@@ -42,6 +42,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings say shapes and units, hints are for mypy
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
+napoleon_attr_annotations = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 
