@@ -4,11 +4,13 @@ import os
 import re
 from pathlib import Path
 
+import click
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
 import dsc
+from dsc.cli.main import main
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -55,6 +57,17 @@ def test_the_paper__takes_its_own_images_where_they_are(tmp_path, monkeypatch):
     shown = str([cell.outputs for cell in code_cells(notebook)])
     assert "17,330 patches" in shown  # the paper's number
     assert "in place of" not in shown
+
+
+@each_notebook
+def test_notebook__names_commands_that_exist(path):
+    text = "\n".join(cell.source for cell in nbformat.read(path, 4).cells)
+    for line in re.findall(r"(?:`|^\$ )dsc ([a-z][^`#\n]*)", text, re.M):
+        command, words = main, line.split()
+        while isinstance(command, click.Group) and words:
+            command = command.get_command(click.Context(command), words.pop(0))
+        known = {name for option in command.params for name in option.opts}
+        assert {word for word in words if word.startswith("-")} <= known, line
 
 
 def test_site__lists_every_notebook():
