@@ -12,12 +12,13 @@ import re
 from html import escape
 from typing import Any
 
-import dsc
 from docutils.nodes import SkipNode
 from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from sphinx.domains.python import PyObject
+
+import dsc
 
 project = html_title = "dsc"
 release = version = dsc.__version__
