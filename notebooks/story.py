@@ -1,4 +1,4 @@
-"""Draws story.png, the picture of the README: a photograph, its atoms, one atom, the rebuilding."""
+"""Draws story.png of the README: a photograph, its atoms, one of them, the rebuilding."""
 
 from pathlib import Path
 
@@ -11,7 +11,9 @@ import dsc
 ANGLES = 16  # at which the one atom is shown
 
 photograph = data.camera()[40:296, 120:376] / 255
-windows = np.lib.stride_tricks.sliding_window_view(photograph, (11, 11)).reshape(-1, 11, 11)
+windows = np.lib.stride_tricks.sliding_window_view(photograph, (11, 11)).reshape(
+    -1, 11, 11
+)
 patches = dsc.ArrayPatches(windows[windows.std(axis=(1, 2)) > 0.03], center=True)
 model = dsc.learn(patches, n_atoms=25, sparsity=4, n_iterations=20)
 rebuilt = model.reconstruct(photograph)

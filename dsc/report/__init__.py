@@ -1,7 +1,7 @@
 """Pages for people: facts and figures in a template make one self-contained HTML file."""
 
 from dsc.report.demo import closing_words, write_demo
-from dsc.report.experiments import check_free, write_result, write_summary
+from dsc.report.experiments import check_free, plot_figure, write_result, write_summary
 from dsc.report.learn import write_report
 from dsc.report.maps import class_colours, map_files, write_maps
 from dsc.report.sweep import sweep_table, write_sweep_report

@@ -11,6 +11,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -29,28 +30,12 @@ DARK = {
     "#7a6a1f": "#d3c26b", "#c2569b": "#ec9fd0", "#1f8a93": "#6fcfd8",
 }  # fmt: skip
 
-_STYLE: Any = {  # Matplotlib 3.11 types the keys, 3.10 does not
-    "axes.edgecolor": SOFT,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "font.size": 9.5,
-    "grid.color": LINE,
-    "grid.linewidth": 0.8,
-    "legend.frameon": False,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "dsc",
-    "text.color": INK,
-    "xtick.color": SOFT,
-    "ytick.color": SOFT,
-}
+STYLE = matplotlib.rc_params_from_file(
+    Path(__file__).with_name("style.mplstyle"), use_default_template=False
+)  # notebooks use the same: plt.style.use("dsc.report.style")
 SIZE = (4.8, 3.0)  # inches: readable in the width of a phone
 
-drawing = partial(matplotlib.rc_context, _STYLE)  # within it, figures have the look of all pages
+drawing = partial(matplotlib.rc_context, STYLE)  # within it, figures have the look of all pages
 
 
 def set_error_axis(axes: Axes, errors: Sequence[float]) -> None:
