@@ -99,10 +99,11 @@ def coding_patches(
     config = PatchConfig(diameter=diameter, min_std=MIN_STD, unit=True)
     grey = [image.grey.astype(np.float32)]
     with tempfile.TemporaryDirectory() as folder:
-        whole = extract_patches(grey, f"{folder}/whole.zarr", config)
+        whole = extract_patches(grey, f"{folder}/whole.zarr", config, progress=False)
         n_all = whole.n_patches
         if at_most is None or n_all <= at_most:
             yield f"{image.label}, all {n_all:,} patches", whole
             return
-        part = extract_patches(grey, f"{folder}/part.zarr", replace(config, per_image=at_most))
+        fewer = replace(config, per_image=at_most)
+        part = extract_patches(grey, f"{folder}/part.zarr", fewer, progress=False)
         yield f"{image.label}, {at_most:,} random patches of {n_all:,}", part

@@ -22,13 +22,13 @@ Key = TypeVar("Key")
 
 def learn_all(patches: Any, configs: Mapping[Key, LearnConfig]) -> dict[Key, Dictionary]:
     """Learn from the same patches in every way, at once."""
-    models = learn_many([(patches, config) for config in configs.values()])
+    models = learn_many([(patches, config) for config in configs.values()], progress=False)
     return dict(zip(configs, models, strict=True))
 
 
 def coded(model: Dictionary, squares: Floats) -> Floats:
     """Patches (patch, y, x) as a dictionary codes them."""
-    codes = model.encode(squares).codes
+    codes = model.encode(squares, progress=False).codes
     assert codes is not None
     return model.decode(codes)
 

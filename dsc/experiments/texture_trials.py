@@ -78,7 +78,7 @@ class Trial:
 
 def run_trials(data: Dataset, size: Size) -> Iterator[Trial]:
     """Learn from each half for every seed."""
-    with open_engine() as engine:
+    with open_engine(progress=False) as engine:
         for seed in range(size.n_seeds):
             for half in (0, 1):
                 yield _trial(data, half, replace(size.config, seed=seed), engine)

@@ -1,4 +1,4 @@
-"""The live card of a notebook, which stays in it as a picture when the work is done."""
+"""The live card of a notebook, which stays in it as an image when the work is done."""
 
 from __future__ import annotations
 
@@ -26,9 +26,14 @@ class NotebookCard:
         self.draw(self.card)
 
     def close(self) -> None:
-        """Leave the card as it is, if there is more on it than a bar."""
-        if self._display is not None and self.card.image is None and not self.card.cards:
+        """Leave the card, without its bar; take it away if there was nothing else on it."""
+        if self._display is None:
+            return
+        if self.card.image is None and not self.card.cards:
             self._display.update(_Nothing())
+            return
+        done = self.card.progress[1] if self.card.progress else ""
+        self.draw(replace(self.card, note=f"{self.card.note}; {done}".strip("; "), progress=None))
 
     def draw(self, card: Card) -> None:
         """Put a card where the last one was."""
