@@ -8,7 +8,7 @@ from typing import Any
 
 from dsc.dictionary.cards import states_card
 from dsc.dictionary.loop import Problem, State
-from dsc.show import Card, Event
+from dsc.show import Card, Event, duration
 
 UNLOGGED = {"is_logged": False}  # of fields that stay out of a log
 
@@ -71,8 +71,10 @@ class Iteration(Event):
         name = "final pass" if self.finished else f"iteration {self.iteration}"
         text = (
             f"{name} of {self.n_iterations}: mse {self.mse:.6g}, "
-            f"{self.patches_per_second:,.0f} patches/s, {(total - done) * self.seconds:.0f} s left"
+            f"{self.patches_per_second:,.0f} patches/s"
         )
+        if not self.finished:
+            text += f", {duration((total - done) * self.seconds)} left"
         return done / total, text
 
     def card(self) -> Card:

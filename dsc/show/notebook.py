@@ -33,7 +33,8 @@ class NotebookCard:
             self._display.update(_Nothing())
             return
         done = self.card.progress[1] if self.card.progress else ""
-        self.draw(replace(self.card, note=f"{self.card.note}; {done}".strip("; "), progress=None))
+        note = f"{self.card.note.replace('running', 'ran')}; {done}".strip("; ")
+        self.draw(replace(self.card, note=note, progress=None))
 
     def draw(self, card: Card) -> None:
         """Put a card where the last one was."""
