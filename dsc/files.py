@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import google_crc32c
+
 from dsc.errors import DscError
+
+CHECKSUM = "crc32c"  # the last entry of a record
 
 
 def partial_path(path: Path) -> Path:
@@ -16,40 +22,81 @@ def partial_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.partial")
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all."""
+def write_whole(path: Path, content: str | bytes, durable: bool = True) -> None:
+    """Write a file whole or not at all; a durable one is there after a power cut, too."""
     partial = partial_path(path)
-    partial.write_bytes(content.encode() if isinstance(content, str) else content)
-    partial.replace(path)
+    try:
+        with partial.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError:  # such as a full disk: the half of a file takes room
+        partial.unlink(missing_ok=True)
+        raise
+    if durable:
+        _sync_folder(path.parent)
 
 
 def append_records(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Add JSON objects, one a line; a line that a kill has cut ends first."""
-    lines = "".join(json.dumps(record) + "\n" for record in records)
+    """Add JSON objects, one a line, each with its checksum; a line that a kill has cut ends first.
+
+    They are there after a power cut, too.
+    """
+    lines = "".join(_line(record) + "\n" for record in records)
     with path.open("a+b") as file:
         if file.tell() > 0:
             file.seek(-1, 2)
             lines = lines if file.read() == b"\n" else "\n" + lines
         file.write(lines.encode())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The JSON objects of a log; a line that a kill has cut does not count."""
-    return list(each_record(path))
+    """The JSON objects of a log whose checksums fit; a line that a kill has cut does not count."""
+    return [record for record in each_record(path) if record is not None]
 
 
-def each_record(path: Path) -> Iterator[dict[str, Any]]:
-    """The same, one after the other."""
+def n_damaged(path: Path) -> int:
+    """How many whole lines of a log are not as they were written."""
+    return sum(record is None for record in each_record(path))
+
+
+def each_record(path: Path) -> Iterator[dict[str, Any] | None]:
+    """The objects one after the other, None for one that is not as it was written."""
     if not path.is_file():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
+            text = line.rstrip("\n")
+            if not text or not text.endswith("}"):
+                continue  # cut by a kill
             try:
-                record = json.loads(line)
-            except json.JSONDecodeError:
+                record = json.loads(text)
+            except (json.JSONDecodeError, RecursionError):
+                yield None
                 continue
-            if isinstance(record, dict):
-                yield record
+            found = record.pop(CHECKSUM, None) if isinstance(record, dict) else None
+            yield record if found is not None and text == _line(record) else None
+
+
+def _line(record: dict[str, Any]) -> str:
+    """A record as text, its checksum last."""
+    text = json.dumps(record)
+    checksum = f"{google_crc32c.value(text.encode()):08x}"
+    return json.dumps({**record, CHECKSUM: checksum})
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the names in a folder outlive a power cut, where the file system can."""
+    with suppress(OSError):
+        place = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(place)
+        finally:
+            os.close(place)
 
 
 def to_toml(options: dict[str, Any]) -> str:
@@ -65,6 +112,18 @@ def to_toml(options: dict[str, Any]) -> str:
 def from_toml(path: Path) -> dict[str, Any]:
     """Flat options of a TOML file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
+        return tomllib.loads(read_text(path))
+    except (ValueError, RecursionError) as error:  # of bad syntax, deep nesting, huge numbers
         raise DscError(f"{path}: cannot be read as TOML: {error}") from error
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; refuses what is none, such as a pipe, which would never end."""
+    if path.exists() and not path.is_file():
+        raise DscError(f"{path}: is no file: need a text file")
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DscError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise DscError(f"{path}: is no text in UTF-8 ({error.reason})") from error

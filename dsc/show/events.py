@@ -55,6 +55,17 @@ class Place(Event):
 
 
 @dataclass(frozen=True)
+class Notice(Event):
+    """Something that people should know, though the work goes on."""
+
+    text: str
+
+    def line(self) -> str:
+        """One line for a log."""
+        return self.text
+
+
+@dataclass(frozen=True)
 class Stage:
     """What some tasks are for."""
 

@@ -14,10 +14,10 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from dsc.errors import DscError, count_problem, unknown_choice
 from dsc.store import objects
-from dsc.store.manifest import own_kind
+from dsc.store.manifest import is_whole, own_kind
 from dsc.store.schema import FORMAT, Variable, schema_of
 from dsc.store.store import Store
-from dsc.store.strict import MANIFEST, METADATA
+from dsc.store.strict import METADATA
 from dsc.version import __version__
 
 ZSTD_LEVEL = 3
@@ -89,7 +89,7 @@ def check_free(url: str | PathLike[str]) -> None:
         raise DscError(
             f"{place}: exists and is no store of dsc; it is not overwritten: choose another path"
         )
-    if objects.read_object(place, MANIFEST) is not None:
+    if is_whole(place):
         raise DscError(
             f"{place}: exists, a finished store of {kind}; it is not overwritten: choose another "
             "path, or remove it first"

@@ -9,12 +9,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any
 
 from dsc.errors import DscError
-from dsc.store.objects import is_occupied, list_objects, read_object, sha256, write_object
+from dsc.store.objects import (
+    is_occupied,
+    list_objects,
+    read_object,
+    read_tails,
+    sha256,
+    write_object,
+)
 from dsc.store.schema import FORMAT, Variable, kinds, schema_of
 from dsc.store.strict import MANIFEST, METADATA
 from dsc.version import __version__
@@ -33,6 +40,19 @@ class Manifest:
     dsc_version: str
     metadata: dict[str, str]  # SHA-256 of each metadata file by key
     chunks: dict[str, list[int]]  # number of chunks of each array along each dimension
+    # of each array, the CRC-32C of its chunks one after the other, eight digits each: what binds a
+    # chunk to its place; stores of format 1 have none
+    checksums: dict[str, str] = field(default_factory=dict)
+
+    def checksum(self, key: str) -> str | None:
+        """The CRC-32C of a chunk by its key; None for other keys."""
+        name, _, place = key.partition("/c")
+        if name not in self.checksums or name not in self.chunks:
+            return None
+        index = 0
+        for number, count in zip(place.split("/")[1:], self.chunks[name], strict=False):
+            index = index * count + int(number)
+        return self.checksums[name][8 * index : 8 * index + 8]
 
 
 def chunk_counts(array: Metadata) -> list[int]:
@@ -53,12 +73,11 @@ def write_manifest(url: str, kind: str) -> None:
         node = json.loads(text)
         if node["node_type"] == "array":
             chunks[key.removesuffix(f"/{METADATA}")] = chunk_counts(node)
-    missing = [
-        key
+    wanted = {
+        name: ["/".join([name, "c", *map(str, index)]) for index in product(*map(range, counts))]
         for name, counts in chunks.items()
-        for index in product(*map(range, counts))
-        if (key := "/".join([name, "c", *map(str, index)])) not in keys
-    ]
+    }
+    missing = [key for some in wanted.values() for key in some if key not in keys]
     if missing:
         n_chunks = sum(map(math.prod, chunks.values()))
         listed = ", ".join(missing[:SHOWN]) + (", …" if len(missing) > SHOWN else "")
@@ -66,7 +85,11 @@ def write_manifest(url: str, kind: str) -> None:
             f"{url}: cannot be finished, {len(missing)} of {n_chunks} chunks are not written "
             f"({listed}): write these, then finish again"
         )
-    content = asdict(Manifest(kind, FORMAT, __version__, metadata, chunks))
+    checksums = {  # the last bytes of a chunk are its own CRC-32C
+        name: "".join(tail[::-1].hex() for tail in read_tails(url, some, 4))
+        for name, some in wanted.items()
+    }
+    content = asdict(Manifest(kind, FORMAT, __version__, metadata, chunks, checksums))
     content["sha256"] = _own_hash(content)
     write_object(url, MANIFEST, json.dumps(content, indent=1).encode())
 
@@ -80,7 +103,7 @@ def read_manifest(url: str) -> tuple[Manifest, str]:
     try:
         content = json.loads(text)
         own, version = content.pop("sha256"), int(content["format"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise damaged from error
     if version > FORMAT:  # first, since a newer manifest may be another one altogether
         raise DscError(
@@ -89,7 +112,21 @@ def read_manifest(url: str) -> tuple[Manifest, str]:
         )
     if own != _own_hash(content):
         raise damaged
-    return Manifest(**content), sha256(text)
+    try:
+        return Manifest(**content), sha256(text)
+    except TypeError as error:
+        raise damaged from error
+
+
+def is_whole(url: str) -> bool:
+    """Whether there is a manifest as it was written; one of a newer format counts, too."""
+    text = read_object(url, MANIFEST)
+    try:
+        content = json.loads(text or b"")
+        own = content.pop("sha256")
+        return int(content["format"]) > FORMAT or own == _own_hash(content)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
 
 
 def check_schema(url: str, manifest: Manifest) -> None:

@@ -1,6 +1,6 @@
-"""The objects below a path or URL, as bytes: the same five verbs on a disk and on an object store.
+"""The objects below a path or URL, as bytes: the same verbs on a disk and on an object store.
 
-Nothing here renames anything, since object stores cannot. Options of a file system (endpoints,
+An object is written whole or not at all. Options of a file system (endpoints,
 credentials) come from the configuration and the environment of fsspec and of its back ends.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -18,6 +18,7 @@ from zarr.abc.store import Store as ZarrStore
 from zarr.storage import FsspecStore, LocalStore
 
 from dsc.errors import DscError
+from dsc.files import write_whole
 
 _UNNAMED = re.compile(r"/zarr\.[0-9a-f]{32}\.partial$")
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
@@ -65,8 +66,19 @@ def read_object(url: str, key: str) -> bytes | None:
 def write_object(url: str, key: str, value: bytes) -> None:
     """Write an object, over what may be there."""
     with reported(url, "written"):
+        if "://" not in url:
+            write_whole(Path(url) / key, value)
+            return
         fs, root = fsspec.core.url_to_fs(url)
-        fs.pipe_file(f"{root}/{key}", value)
+        fs.pipe_file(f"{root}/{key}", value)  # one put: there whole, or not
+
+
+def read_tails(url: str, keys: Sequence[str], size: int) -> list[bytes]:
+    """The last bytes of objects."""
+    with reported(url, "read"):
+        fs, root = fsspec.core.url_to_fs(url)
+        paths = [f"{root}/{key}" for key in keys]
+        return [bytes(tail) for tail in fs.cat_ranges(paths, [-size] * len(paths), None)]
 
 
 def list_objects(url: str) -> set[str]:

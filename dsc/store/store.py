@@ -17,7 +17,7 @@ from dsc.errors import DscError, unknown_choice
 from dsc.store import manifest
 from dsc.store.objects import normalize, read_object, reported, sha256, zarr_store
 from dsc.store.schema import check_variable
-from dsc.store.strict import MANIFEST, METADATA, StrictStore
+from dsc.store.strict import METADATA, StrictStore
 
 if TYPE_CHECKING:
     import xarray
@@ -98,8 +98,8 @@ class Store:
 
     def zarr(self) -> StrictStore:
         """The store for other readers of Zarr, with the same checks."""
-        hashes = None if self.writable else _manifest(self).metadata
-        return StrictStore(zarr_store(self.url, not self.writable), self.url, hashes)
+        finished = None if self.writable else _manifest(self)
+        return StrictStore(zarr_store(self.url, not self.writable), self.url, finished)
 
 
 def open_store(url: str | PathLike[str], kind: str | None = None) -> Store:
@@ -133,9 +133,9 @@ def open_dataset(url: str | PathLike[str], kind: str | None = None) -> xarray.Da
 
 
 def is_finished(url: str | PathLike[str]) -> bool:
-    """Whether a finished store of ours is there."""
+    """Whether a finished store of ours is there; one with a broken manifest is none."""
     place = normalize(url)
-    return read_object(place, MANIFEST) is not None and manifest.own_kind(place) is not None
+    return manifest.own_kind(place) is not None and manifest.is_whole(place)
 
 
 @lru_cache(maxsize=64)

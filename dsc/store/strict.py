@@ -7,7 +7,7 @@ every object is checked as it is fetched, so that all readers (ours, xarray's) g
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import google_crc32c
 from zarr.abc.buffer import Buffer
@@ -23,16 +23,27 @@ MANIFEST = "manifest.json"
 METADATA = "zarr.json"
 
 
+class Finished(Protocol):
+    """What is known of a finished store: its manifest."""
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """SHA-256 of each metadata file."""
+
+    def checksum(self, key: str) -> str | None:
+        """The CRC-32C of a chunk by its key, in hexadecimal digits."""
+
+
 class StrictStore(WrapperStore[ZarrStore]):
     """Zarr store whose chunks must be there and whole, and whose metadata must be as finished."""
 
-    def __init__(self, store: ZarrStore, url: str, hashes: Mapping[str, str] | None) -> None:
+    def __init__(self, store: ZarrStore, url: str, finished: Finished | None) -> None:
         super().__init__(store)
         self._url = url  # its name in errors
-        self._hashes = hashes  # SHA-256 of each metadata file; None while the store is written
+        self._finished = finished  # what its manifest says; None while the store is written
 
     def _with_store(self, store: ZarrStore) -> Self:
-        return type(self)(store, self._url, self._hashes)
+        return type(self)(store, self._url, self._finished)
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
@@ -66,13 +77,17 @@ class StrictStore(WrapperStore[ZarrStore]):
                 yield name
 
     def _checked(self, key: str, value: Buffer | None) -> Buffer | None:
-        digest, is_chunk = (self._hashes or {}).get(key), "/c/" in key
+        finished = self._finished
+        digest, is_chunk = finished.metadata.get(key) if finished else None, "/c/" in key
         if value is None and (is_chunk or digest):
             raise self._error(key, "is missing")
         if value is not None and is_chunk:
             data = value.as_numpy_array()
             if google_crc32c.value(data[:-4]).to_bytes(4, "little") != data[-4:].tobytes():
                 raise self._error(key, "is damaged (its checksum does not match)")
+            place = finished.checksum(key) if finished else None
+            if place is not None and data[-4:].tobytes()[::-1].hex() != place:
+                raise self._error(key, "is damaged (it is another chunk's, or of another store)")
         elif value is not None and digest and sha256(value.to_bytes()) != digest:
             raise self._error(key, "is damaged (not what it was when the store was finished)")
         return value

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from dsc.engine import Engine, part_tasks, readable
 from dsc.errors import DscError, raise_listed
-from dsc.files import append_records, each_record, read_records
+from dsc.files import append_records, each_record, n_damaged, read_records
 from dsc.images import Image, image_problem
-from dsc.show import Event, Stage
+from dsc.show import Event, Notice, Stage
 from dsc.texture.dataset import image_hash
 from dsc.texture.labelling import NONE, Labeller
 
@@ -81,6 +81,8 @@ class FeatureLog:
         if self.path.is_dir() or not self.path.parent.is_dir():
             raise DscError(f"{self.path}: need a file, in a folder that exists")
         records = read_records(self.path)
+        if next(each_record(self.path), records) is None:
+            raise DscError(f"{self.path}: its first line is damaged: remove the file")
         if not records:
             # the first line of a log of ours may have been cut by a kill
             found = self.path.read_bytes() if self.path.is_file() else b""
@@ -119,6 +121,9 @@ def count_labels(
     check_memory(labeller.task_bytes(images), engine)
     names = [image_hash(p) if log else str(i) for i, p in enumerate(images)]
     done = log.read() if log else {}
+    if log and (damaged := n_damaged(log.path)):
+        text = f"{log.path}: {damaged} damaged lines are left out, their images are counted again"
+        engine.report(Notice(text))
     todo = {name: p for name, p in zip(names, images, strict=True) if name not in done}
     began, n_patches, n_done = time.perf_counter(), 0, len(images) - len(todo)
     n_todo = sum(int(np.prod(labeller.grid(image.shape))) for image in todo.values())

@@ -20,6 +20,7 @@ from pathlib import Path, PurePath
 from typing import TypeVar
 
 from dsc.errors import DscError, raise_listed, unknown_choice
+from dsc.files import read_text
 from dsc.images import SUFFIXES
 
 _IMAGES = "images"
@@ -210,8 +211,8 @@ def _read_table(
     path, wanted = root / name, f"need a count and lines {layout!r}"
     try:
         lines = _lines(path)
-    except (OSError, UnicodeDecodeError) as error:
-        found = f"cannot be read: {error}" if path.is_file() else f"no such file, {wanted}"
+    except DscError as error:
+        found = str(error).removeprefix(f"{path}: ") if path.exists() else f"no such file, {wanted}"
         problems.append(f"{name}: {found}")
         return []
     if not lines:
@@ -238,7 +239,7 @@ def _read_table(
 
 def _lines(path: Path) -> list[tuple[int, str]]:
     """(number from 1, text) of the lines that are not empty."""
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    lines = read_text(path).removeprefix("\ufeff").splitlines()
     return [(n, text.strip()) for n, text in enumerate(lines, 1) if text.strip()]
 
 
@@ -246,7 +247,7 @@ def _stems(path: Path) -> set[str]:
     """The pictures that a split file names, none if it cannot be read."""
     try:
         return {PurePath(text.split()[0]).stem for _, text in _lines(path)[1:]}
-    except (OSError, UnicodeDecodeError):
+    except DscError:
         return set()
 
 

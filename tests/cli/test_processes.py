@@ -15,7 +15,9 @@ from dsc.patches import PatchConfig, extract_patches
 
 N_ITERATIONS = 24
 OPTIONS = {"n_atoms": 8, "sparsity": 3, "n_iterations": N_ITERATIONS, "seed": 2}
-LINE = r"(iteration \d+|final pass) of \d+: mse [\d.e-]+, [\d,]+ patches/s(, \d+ s left)?"  # one pass
+LINE = (
+    r"(iteration \d+|final pass) of \d+: mse [\d.e-]+, [\d,]+ patches/s(, \d+ s left)?"  # one pass
+)
 
 
 def words_of(options):

@@ -11,6 +11,7 @@ import pytest
 
 from dsc.errors import DscError
 from dsc.store import is_finished, kinds, open_dataset, open_store
+from dsc.store.schema import FORMAT
 
 
 def chunk_files(url):
@@ -139,8 +140,8 @@ def test_manifest__a_cut_one_is_an_error(finished):
 
 def test_open__newer_formats_are_refused(finished):
     url = finished()
-    edit_manifest(url, format=2, dsc_version="9.0", news="a field nobody knows")
-    with pytest.raises(DscError, match=r"found format 2, written by dsc 9.0.*install a newer dsc"):
+    edit_manifest(url, format=FORMAT + 1, dsc_version="9.0", news="a field nobody knows")
+    with pytest.raises(DscError, match=r"found format 3, written by dsc 9.0.*install a newer dsc"):
         open_store(url)
 
 

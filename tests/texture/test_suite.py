@@ -173,7 +173,7 @@ def test_suite__bad_file_is_refused(tmp_path, texts, expected):
 def test_suite__text_that_is_not_text(tmp_path):
     root = write(tmp_path / "s")
     (root / "000" / "test.txt").write_bytes(b"1\n\xff\xfe 0\n")
-    assert "000/test.txt: cannot be read" in message_of(root)
+    assert "000/test.txt: is no text" in message_of(root)
 
 
 @pytest.mark.parametrize("n_missing", [1, 20, 21, 50])
