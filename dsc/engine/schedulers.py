@@ -112,7 +112,8 @@ class Engine:
         try:
             while futures and not any(future.status == "error" for future in futures):
                 try:
-                    wait(futures, timeout=PERIOD)
+                    with self.scheduler.as_current():
+                        wait(futures, timeout=PERIOD)
                     break
                 except TimeoutError:
                     done = len(self.finished & keys)
@@ -154,8 +155,8 @@ def open_engine(
     listeners = listener_of(progress)
     with _open(scheduler, n_workers, memory_limit) as engine:
         heard = engine.listening(*listeners)
-        heard.report(Place(engine.place))
         try:
+            heard.report(Place(engine.place))
             yield heard
         finally:
             heard.meter.close()
