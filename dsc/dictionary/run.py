@@ -268,7 +268,7 @@ class Run:
             )
         return replace(
             card,
-            title=f"{self.path.name}: {card.title}" if last else str(self.path),
+            title=f"{self.path.resolve().name}: {card.title}" if last else str(self.path),
             note=note,
             numbers=numbers,
             alert="; ".join(alerts),

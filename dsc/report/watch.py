@@ -145,7 +145,9 @@ def _handler() -> Any:
 
 
 def _page(path: Path) -> str:
-    return render_template("watch.html", title=f"{path.name}: live", card=watch_card(path))
+    return render_template(
+        "watch.html", title=f"{path.resolve().name}: live", card=watch_card(path)
+    )
 
 
 def _script() -> str:
