@@ -90,9 +90,7 @@ class _Lines:
         self.last = ""
 
     def draw(self, card: Card) -> None:
-        words = [card.note, *(f"{name} {text}" for name, text in card.numbers.items())]
-        words += [card.progress[1]] if card.progress else []
-        line = f"{card.title}: " + ", ".join(filter(None, [*words, card.alert]))
+        line = str(card)
         if line != self.last:
             print(line, flush=True)
         self.last = line
