@@ -30,7 +30,7 @@ def inputs(made, picture, tmp_path_factory):
 
 def words_of(name, inputs, out):
     folder, made = inputs
-    fit = "--n-atoms 2 --diameter 7 --n-iterations 2 --patches-per-image 100 --stride 3".split()
+    fit = ["--n-atoms", 2, "--diameter", 7, "--n-iterations", 2, "--patches-per-image", 100]
     return {
         "patches": ["patches", folder / "one.png", "--out", out / "p.zarr", "--diameter", 7],
         "materialised": [
