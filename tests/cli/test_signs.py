@@ -37,7 +37,6 @@ def words_of(name, inputs, out):
             *("patches", folder / "one.png", "--out", out / "m.zarr", "--diameter", 7),
             *("--materialize", "disk"),
         ],
-        "learn": ["learn", made / "patches.zarr", "--out", out / "run", "--n-iterations", 2],
         "encode": ["encode", made / "patches.zarr", made / "run", "--out", out / "codes.zarr"],
         "reconstruct": ["reconstruct", folder / "one.png", made / "run", "--out", out / "r.png"],
         "texture fit": ["texture", "fit", folder / "classes", "--out", out / "texture", *fit],
@@ -45,7 +44,7 @@ def words_of(name, inputs, out):
     }[name]
 
 
-NAMES = ["patches", "materialised", "learn", "encode", "reconstruct", "texture fit", "demo"]
+NAMES = ["patches", "materialised", "encode", "reconstruct", "texture fit", "demo"]
 SPINNER = "[⠀-⣿]"  # Braille, of which spinners are made
 
 
@@ -83,7 +82,7 @@ def test_command__is_short_in_a_log(dsc, inputs, tmp_path, name):
     lines = result.stderr.splitlines()
     assert len(lines) <= 6
     assert all(line.strip() and "\x1b" not in line and "\r" not in line for line in lines)
-    if name in ("learn", "encode", "reconstruct", "texture fit"):
+    if name in ("encode", "reconstruct", "texture fit"):
         assert lines[0].startswith("running on ")
 
 
