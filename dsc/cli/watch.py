@@ -13,7 +13,13 @@ from dsc.cli.options import say
 
 @click.command()
 @click.argument("run", metavar="RUN")
-@click.option("--port", default=8899, show_default=True, help="Port of the page; 0 for a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8899,
+    show_default=True,
+    help="Port of the page; 0 for a free one.",
+)
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -29,10 +35,10 @@ def watch(run: str, port: int, host: str) -> None:
 async def _serve(run: str, port: int, host: str) -> None:
     from dsc.report import make_server
 
-    server = make_server(run, host, port)
-    say(f"look at {server.url}, end with Ctrl-C")
     ended = asyncio.Event()
     for one in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(one, ended.set)
+    server = make_server(run, host, port)
+    say(f"look at {server.url}, end with Ctrl-C")
     await ended.wait()
     server.stop()

@@ -39,9 +39,9 @@ def states_card(
         replace(state_card(state, basis), title=title, image=_atoms(state, basis, COLUMNS), bars=())
         for state, basis, title in zip(states[:MOST_CARDS], bases, titles, strict=False)
     ]
-    n_more = len(states) - len(parts)
-    note = f"and {n_more} more" if n_more else ""
-    return Card(f"{len(states)} dictionaries", note=note, cards=tuple(parts))
+    if n_more := len(states) - len(parts):
+        parts.append(Card(f"and {n_more} more"))
+    return Card(f"{len(states)} dictionaries", cards=tuple(parts))
 
 
 def _atoms(state: State, basis: SteerableBasis, most: int) -> NDArray[np.uint8]:

@@ -19,6 +19,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ from dsc.show import Card, Event, duration
 from dsc.store import is_finished, open_store, remove_store
 
 KEEP = 2  # checkpoints
+LONGEST = 500  # characters of what is said beside a bar
 SILENCE = 60  # seconds after which a card says that there is no sign of life
 KIND, FORMAT = "dsc run", 1
 MARK, OPTIONS, LOG, PULSE = "run.json", "run.toml", "events.jsonl", "progress.json"
@@ -217,8 +219,19 @@ class Run:
             write_whole(self.path / PULSE, json.dumps(record))
 
     def pulse(self) -> dict[str, Any]:
-        """The last sign of life: its time, the share that is done, and words; empty if none."""
-        return _read_json(self.path / PULSE)
+        """The last sign of life: its time, the share that is done, and words.
+
+        Empty if there is none, or none that we could have written.
+        """
+        found = _read_json(self.path / PULSE)
+        try:
+            when, share = (float(found[name]) for name in ("time", "share"))
+            text = found["text"].encode().decode()[:LONGEST]
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+            return {}
+        if not (isfinite(when) and 0 <= share <= 1):
+            return {}
+        return {"time": when, "share": share, "text": text}
 
     def events(self) -> list[dict[str, Any]]:
         """All complete events so far; a line that a kill has cut does not count."""
@@ -234,38 +247,51 @@ class Run:
         """Where the run stands: its last checkpoint, how far it is, and whether it lives."""
         if not self.exists:
             return Card(str(self.path), alert="there is no run here yet")
-        alert, last, events = "", None, self.events()
+        alerts, last = [], None
         try:
             last = self.last()
         except (DscError, OSError) as error:  # it is damaged, or was replaced just now
-            alert = f"the last checkpoint cannot be read: {error}"
-        starts = [event for event in events if event["event"] == "start"]
-        passes = [event for event in events if event["event"] == "iteration"]
-        names = starts[-1].get("names", []) if starts else []
+            alerts.append(f"the last checkpoint cannot be read: {error}")
+        note, names, passed = self._story()
         card = Card(str(self.path)) if last is None else states_card(*last, names)
-        numbers = {**card.numbers, "passes": str(len(passes))}
-        if passes:
-            numbers["error per pixel"] = f"{passes[-1]['mse']:.4g}"
-        note = f"running on {starts[-1]['place']}" if starts else ""
+        numbers = {**card.numbers, **passed}
         pulse = self.pulse()
-        progress = (float(pulse["share"]), str(pulse["text"])) if pulse else None
-        silence = time.time() - float(pulse.get("time", time.time()))
+        progress = (pulse["share"], pulse["text"]) if pulse else None
+        silence = time.time() - pulse.get("time", time.time())
         if self.finished:
             note, progress = "finished", None
         elif silence > SILENCE:
             note = "not finished"
-            alert = (
+            alerts.append(
                 f"no sign of life for {duration(silence)}: if nothing computes it any more, "
                 "repeat its command with --resume"
             )
         return replace(
             card,
-            title=f"{self.path.name}: {card.title}" if last else str(self.path),
+            title=f"{self.path.resolve().name}: {card.title}" if last else str(self.path),
             note=note,
             numbers=numbers,
-            alert=alert,
+            alert="; ".join(alerts),
             progress=progress,
         )
+
+    def _story(self) -> tuple[str, list[str], dict[str, str]]:
+        """What the log tells: where it runs, the names of dictionaries, passes and the error."""
+        events = self.events()
+        try:
+            starts = [event for event in events if event["event"] == "start"]
+            passes = [event for event in events if event["event"] == "iteration"]
+            numbers = {"passes": str(len(passes))}
+            if passes:
+                numbers["error per pixel"] = f"{passes[-1]['mse']:.4g}"
+            if not starts:
+                return "", [], numbers
+            names = [str(name) for name in starts[-1].get("names", [])]
+            return f"running on {starts[-1]['place']}", names, numbers
+        except (KeyError, TypeError, ValueError) as error:
+            raise DscError(
+                f"{self.path}: its {LOG} is not as a run writes it: {error!r}"
+            ) from error
 
     def _repr_html_(self) -> str:
         return self.card().html()
@@ -300,7 +326,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     """The object in a file; empty if there is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, RecursionError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 

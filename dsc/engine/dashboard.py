@@ -21,7 +21,8 @@ Update = Callable[[list[tuple[float, dict[str, Any]]]], None]
 
 def messages(scheduler: Any) -> list[tuple[float, dict[str, Any]]]:
     """(time, message) of all that was reported by the run that reported last."""
-    found = [(when, message) for when, message in scheduler.get_events(TOPIC)]
+    logged = scheduler.get_events(TOPIC)  # by us, or by others who like the name
+    found = [pair for pair in logged if isinstance(pair[1], dict) and "run" in pair[1]]
     return [pair for pair in found if pair[1]["run"] == found[-1][1]["run"]]
 
 

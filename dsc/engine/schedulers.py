@@ -155,8 +155,8 @@ def open_engine(
     listeners = listener_of(progress)
     with _open(scheduler, n_workers, memory_limit) as engine:
         heard = engine.listening(*listeners)
-        heard.report(Place(engine.place))
         try:
+            heard.report(Place(engine.place))
             yield heard
         finally:
             heard.meter.close()

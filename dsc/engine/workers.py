@@ -75,7 +75,7 @@ class ClusterLog:
         message = {
             "run": self.run,
             "curves": {one.title: list(one.curve) for one in parts if one.curve},
-            "pace": getattr(event, "patches_per_second", None),
+            "pace": getattr(event, "patches_per_second", None) or None,  # unknown at the begin
             "html": self.card.html() if card is not None else "",
         }
         with suppress(Exception):  # the cluster may be gone, which others will notice

@@ -90,7 +90,7 @@ class _Lines:
         self.last = ""
 
     def draw(self, card: Card) -> None:
-        line = repr(card)
+        line = str(card)
         if line != self.last:
             print(line, flush=True)
         self.last = line
@@ -143,7 +143,9 @@ def _handler() -> Any:
 
 
 def _page(path: Path) -> str:
-    return render_template("watch.html", title=f"{path.name}: live", card=watch_card(path))
+    return render_template(
+        "watch.html", title=f"{path.resolve().name}: live", card=watch_card(path)
+    )
 
 
 def _script() -> str:

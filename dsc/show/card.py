@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 CURVE = (320, 110)  # pixels of a curve
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Card:
     """What is shown of one thing; what is empty is left out."""
 
@@ -43,9 +43,11 @@ class Card:
         return self.html()
 
     def __repr__(self) -> str:
+        """Its words in one line, for where there is no HTML."""
         words = [self.note, *(f"{name} {text}" for name, text in self.numbers.items())]
         words += [self.progress[1]] if self.progress else []
-        return f"{self.title}: " + ", ".join(filter(None, [*words, self.alert]))
+        words = [word for word in (*words, self.alert) if word]
+        return f"{self.title}: {', '.join(words)}" if words else self.title
 
     @property
     def points(self) -> str:

@@ -118,7 +118,7 @@ class Meter:
 
     def __init__(self, *listeners: Listener) -> None:
         self.listeners = listeners
-        self._last = (-float("inf"), -float("inf"))  # when the last two pulses came
+        self._last = [-float("inf"), -float("inf")]  # when the last two pulses came
         self._began = 0.0
         self._stage = Stage("", 0)
 
@@ -136,7 +136,7 @@ class Meter:
         """Say that so many patches of the stage are done, unless it was said just now."""
         now = time.perf_counter()
         if self.listeners and now - self._last[0] >= 2 * PERIOD:
-            self._last = (self._last[1], now)
+            self._last[:] = self._last[1], now
             self(Pulse(self._stage, done, now - self._began))
 
     def close(self) -> None:
@@ -146,8 +146,10 @@ class Meter:
                 listener.close()
 
     def also(self, listeners: Sequence[Listener]) -> Meter:
-        """A meter that tells some more, and them first."""
-        return Meter(*listeners, *self.listeners)
+        """A meter that tells some more, and them first, no more often than this one would."""
+        meter = Meter(*listeners, *self.listeners)
+        meter._last = self._last
+        return meter
 
 
 def duration(seconds: float) -> str:
