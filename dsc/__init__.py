@@ -1,6 +1,6 @@
 """Dictionaries of image atoms that may appear in any orientation.
 
-From pictures: `extract_patches`, `learn`, `Dictionary.encode`, `Dictionary.reconstruct`. From
+From images: `extract_patches`, `learn`, `Dictionary.encode`, `Dictionary.reconstruct`. From
 arrays: the same `learn`, or `RotationalDictionaryLearning`. The numeric core works on plain NumPy
 arrays: bases (`disk_basis`), pursuit (`encode`, `decode`), updates (`accumulate`, `solve`).
 

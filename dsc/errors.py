@@ -45,3 +45,12 @@ def raise_listed(what: str, problems: Sequence[str]) -> None:
         lines = [*problems[:MOST_LISTED], *[f"and {more} more"] * (more > 0)]
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise DscError(f"{what}: {count}\n" + "\n".join(f"  {line}" for line in lines))
+
+
+def readable(n_bytes: float) -> str:
+    """Bytes for people: 1.34 GB."""
+    for unit in ("B", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.3g} GB"

@@ -44,7 +44,7 @@ def append_records(path: Path, records: Iterable[dict[str, Any]]) -> None:
 
     They are there after a power cut, too.
     """
-    lines = "".join(_line(record) + "\n" for record in records)
+    lines = "".join(seal(record) + "\n" for record in records)
     with path.open("a+b") as file:
         if file.tell() > 0:
             file.seek(-1, 2)
@@ -73,20 +73,27 @@ def each_record(path: Path) -> Iterator[dict[str, Any] | None]:
             text = line.rstrip("\n")
             if not text or not text.endswith("}"):
                 continue  # cut by a kill
-            try:
-                record = json.loads(text)
-            except (json.JSONDecodeError, RecursionError):
-                yield None
-                continue
-            found = record.pop(CHECKSUM, None) if isinstance(record, dict) else None
-            yield record if found is not None and text == _line(record) else None
+            yield unseal(text)
 
 
-def _line(record: dict[str, Any]) -> str:
+def seal(record: dict[str, Any], indent: int | None = None) -> str:
     """A record as text, its checksum last."""
-    text = json.dumps(record)
-    checksum = f"{google_crc32c.value(text.encode()):08x}"
-    return json.dumps({**record, CHECKSUM: checksum})
+    return json.dumps({**record, CHECKSUM: checksum(json.dumps(record))}, indent=indent)
+
+
+def unseal(text: str) -> dict[str, Any] | None:
+    """The record that was sealed; None if it is not as it was."""
+    try:
+        record = json.loads(text)
+        found = record.pop(CHECKSUM)
+        return record if found == checksum(json.dumps(record)) else None
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def checksum(text: str) -> str:
+    """The CRC-32C of a text, in hexadecimal digits."""
+    return f"{google_crc32c.value(text.encode()):08x}"
 
 
 def _sync_folder(folder: Path) -> None:

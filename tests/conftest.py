@@ -30,22 +30,22 @@ def _forget_old_kernels():
 
 _forget_old_kernels()  # nothing is loaded yet: that happens at the first call
 
-PICTURES = ("camera", "coins", "brick", "grass", "gravel", "moon")  # CC0, shipped with skimage
+IMAGES = ("camera", "coins", "brick", "grass", "gravel", "moon")  # CC0, shipped with skimage
 
 
 @lru_cache
-def _picture(name):
+def _image(name):
     return getattr(data, name)() / 255.0
 
 
 @lru_cache
 def _natural_patches(diameter, n_patches):
-    """Random places of all pictures whose standard deviation in the disk exceeds a tenth."""
+    """Random places of all images whose standard deviation in the disk exceeds a tenth."""
     rng = np.random.default_rng(diameter)
     mask = dsc.pixel_basis(diameter).mask
     patches = []
-    for name in PICTURES:
-        windows = np.lib.stride_tricks.sliding_window_view(_picture(name), mask.shape)
+    for name in IMAGES:
+        windows = np.lib.stride_tricks.sliding_window_view(_image(name), mask.shape)
         places = rng.permutation(windows.shape[0] * windows.shape[1])[: 12 * n_patches]
         some = windows[np.unravel_index(places, windows.shape[:2])]
         patches.append(some[some[:, mask].std(1) > 0.1][: n_patches // 3])
@@ -75,9 +75,9 @@ def _learned_atoms(basis, n_atoms, mean_removed):
 
 
 @pytest.fixture(scope="session")
-def picture():
-    """picture(name): (y, x) in [0, 1]."""
-    return _picture
+def image():
+    """image(name): (y, x) in [0, 1]."""
+    return _image
 
 
 @pytest.fixture(scope="session")

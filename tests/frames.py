@@ -81,8 +81,8 @@ def command(*words: object) -> Callable[[], object]:
 def ways(folder: Path) -> dict[str, dict[str, list[str]]]:
     """The longest way of every command, to the pursuit and to the cutting of patches."""
     grey = np.random.default_rng(0).integers(0, 256, (60, 60), np.uint8)
-    Image.fromarray(grey).save(folder / "picture.png")
-    command("patches", folder / "picture.png", "--out", folder / "p.zarr", "--diameter", 7)()
+    Image.fromarray(grey).save(folder / "image.png")
+    command("patches", folder / "image.png", "--out", folder / "p.zarr", "--diameter", 7)()
     suite = write_suite(folder / "suite", n_train=2, n_test=1, angles=(0,), size=32)
     here = ("--scheduler", "synchronous")
     small = ("--n-atoms", 3, "--n-iterations", 1)

@@ -21,7 +21,7 @@ OPTIONS = {"n_atoms": 6, "sparsity": 3, "n_iterations": 3, "seed": 2}
 
 
 def waves(size: int, seed: int) -> np.ndarray:
-    """A picture of a few plane waves and noise, (y, x) in [0, 1]."""
+    """An image of a few plane waves and noise, (y, x) in [0, 1]."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:size, :size]
     total = 0.3 * rng.standard_normal((size, size))
@@ -85,7 +85,7 @@ def learned(folder: Path) -> dict[str, str]:
 
 
 def textures() -> dict[str, str]:
-    """Classifiers of drawn textures: atoms, and histograms of other pictures."""
+    """Classifiers of drawn textures: atoms, and histograms of other images."""
     train = [waves(40, seed) ** power for power in (1, 3) for seed in (10, 11, 12)]
     test = [waves(40, seed) ** power for power in (1, 3) for seed in (20, 21)]
     labels = ["flat"] * 3 + ["steep"] * 3

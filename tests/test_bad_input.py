@@ -87,7 +87,7 @@ def test_values__of_accumulate(value, update):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_values__of_pictures(value):
+def test_values__of_images(value):
     refused(lambda: BASIS.to_image(with_value(COORDS, value)), "coords")
     refused(lambda: BASIS.to_image(with_value(PIXELS, value)), "coords_or_pixels")
 
@@ -166,7 +166,7 @@ def test_shape__of_coords_and_atoms(shape):
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (BASIS.n_coords,), (2, 3, 4)])
-def test_shape__of_pictures(shape):
+def test_shape__of_images(shape):
     refused(lambda: BASIS.to_image(np.zeros(shape)), "coords_or_pixels", str(shape))
 
 

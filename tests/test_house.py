@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,7 +42,13 @@ def names_bound(tree):
 def test_names__say_what_they_are(path):
     names = set(names_bound(ast.parse(path.read_text(encoding="utf-8"))))
     assert not names & VAGUE
-    assert not {name for name in names if "picture" in name.lower()} - {"pictures", "picture"}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.name))
+def test_words__are_image_and_rotate(path):
+    text = path.read_text(encoding="utf-8")
+    assert "picture" not in text.lower()
+    assert not re.search(r"\b(un)?turned\b|\bturns? (an? |the )?(atom|patch|image)", text)
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"], []])

@@ -68,6 +68,6 @@ def test_readme__has_the_test_command_where_ci_looks():
     assert "pytest" in command[1]
 
 
-def test_readme__pictures_are_there():
+def test_readme__images_are_there():
     for path in re.findall(r"!\[[^]]*\]\(([^)]+)\)", README):
         assert path.startswith("http") or (Path(__file__).parent.parent / path).is_file(), path

@@ -1,7 +1,7 @@
 """Singular values by blocks of columns that are orthogonal to each other.
 
-The square grid is symmetric under quarter turns and reflections, and rings share no pixels, so a
-sampled basis falls apart into small groups of columns: their SVDs cost a fraction of the whole
+The square grid is symmetric under quarter rotations and reflections, and rings share no pixels, so
+a sampled basis falls apart into small groups of columns: their SVDs cost a fraction of the whole
 one, and the symmetries hold exactly in the result.
 """
 

@@ -54,7 +54,7 @@ def annular_basis(diameter: int) -> SteerableBasis:
 
 
 def pixel_basis(diameter: int) -> SteerableBasis:
-    """The pixels themselves: nothing turns, and rotational K-SVD becomes standard K-SVD."""
+    """The pixels themselves: nothing rotates, and rotational K-SVD becomes standard K-SVD."""
     return _pixel_basis(check_diameter(diameter))
 
 
@@ -105,7 +105,7 @@ def _annular_basis(diameter: int) -> SteerableBasis:
     width = diameter / 2 / n_rings
     ring = np.maximum(np.ceil(radius / width - 1e-9), 1).astype(int)
     cutoff = [int(np.pi * s) for s in range(n_rings + 1)]
-    at_center = radius < 1e-9  # only a constant can turn about the centre pixel
+    at_center = radius < 1e-9  # only a constant can rotate about the centre pixel
 
     def radial(s: int, t: int) -> tuple[float, Matrix]:
         return t / cutoff[s], np.where((ring == s) & ~(at_center & (t > 0)), 1.0, 0.0)

@@ -26,7 +26,7 @@ def disk_mask(diameter: int) -> NDArray[np.bool_]:
 def polar_grid(diameter: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Radius in pixels and angle in radians of each pixel of the disk, in row-major order.
 
-    Angles grow counter-clockwise as the picture is seen (y points down), so a positive turn is
+    Angles grow counter-clockwise as the image is seen (y points down), so a positive rotation is
     the one of `np.rot90` and of `skimage.transform.rotate`.
     """
     axis = np.arange(diameter) - (diameter - 1) / 2

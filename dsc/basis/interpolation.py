@@ -32,7 +32,7 @@ KERNELS: dict[str, Callable[[Floats], Floats]] = {"nearest": _nearest, "bicubic"
 
 
 def rotation_matrix(diameter: int, theta: float, method: str = "bicubic") -> sparse.csr_array:
-    """The (n_pixels, n_pixels) sparse matrix that turns a disk patch by `theta` radians.
+    """The (n_pixels, n_pixels) sparse matrix that rotates a disk patch by `theta` radians.
 
     Counter-clockwise, as `SteerableBasis.steer`. Pixels outside the disk do not exist for it, so
     the weights of a pixel near the rim are those of its neighbours inside, scaled to sum to one;
@@ -55,7 +55,7 @@ def rotation_matrix(diameter: int, theta: float, method: str = "bicubic") -> spa
     center = (diameter - 1) / 2
     y, x = np.nonzero(mask)
     dy, dx = y - center, x - center
-    # the pixel that lands here came from the place turned back by theta
+    # the pixel that lands here came from the place rotated back by theta
     source_x = dx * np.cos(theta) - dy * np.sin(theta) + center
     source_y = dx * np.sin(theta) + dy * np.cos(theta) + center
     number = np.full(mask.shape, -1)
@@ -77,7 +77,7 @@ def rotation_matrix(diameter: int, theta: float, method: str = "bicubic") -> spa
         shape=(y.size, y.size),
     )
     total = np.asarray(matrix.sum(axis=1)).ravel()
-    alone = np.flatnonzero(np.abs(total) < SMALLEST_WEIGHT)  # turned in from outside the disk
+    alone = np.flatnonzero(np.abs(total) < SMALLEST_WEIGHT)  # rotated in from outside the disk
     distance = np.hypot(source_y[alone, None] - y, source_x[alone, None] - x)
     nearest = sparse.csr_array(
         (np.ones(alone.size), (alone, distance.argmin(axis=1))), shape=matrix.shape

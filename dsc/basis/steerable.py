@@ -1,4 +1,4 @@
-"""`SteerableBasis`: the coordinates in which a rotation is a product of 2 × 2 turns."""
+"""`SteerableBasis`: the coordinates in which a rotation is a product of 2 × 2 rotations."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class SteerableBasis:
-    """A basis Φ of functions on the disk whose coordinates turn pair by pair.
+    """A basis Φ of functions on the disk whose coordinates rotate pair by pair.
 
     Coordinates are ordered by angular frequency, [t=0 | t=1 cos | t=1 sin | t=2 cos | …]: those
-    of frequency 0 stay under a rotation by θ, a (cos, sin) pair of frequency t turns by tθ.
+    of frequency 0 stay under a rotation by θ, a (cos, sin) pair of frequency t rotates by tθ.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class SteerableBasis:
         return pixels
 
     def to_image(self, coords_or_pixels: ArrayLike, fill: float = np.nan) -> Floats:
-        """Square pictures of coordinates or of disk pixels, `fill` outside the disk.
+        """Square images of coordinates or of disk pixels, `fill` outside the disk.
 
         Returns
         -------
@@ -193,7 +193,7 @@ class SteerableBasis:
         return image
 
     def steer(self, coords: ArrayLike, theta: ArrayLike) -> Floats:
-        """Turn patches counter-clockwise, as `skimage.transform.rotate` does.
+        """Rotate patches counter-clockwise, as `skimage.transform.rotate` does.
 
         Parameters
         ----------
@@ -215,11 +215,11 @@ class SteerableBasis:
         if not np.isfinite(angles).all():
             raise DscError("theta: found NaN or infinite angles, need finite radians")
         angles = np.broadcast_to(angles, len(rows))
-        turned = np.empty((len(rows), self.n_coords), np.float32)
+        rotated = np.empty((len(rows), self.n_coords), np.float32)
         for part, chunk in row_chunks(rows):
             check_values(chunk, "coords", part.start)
-            kernels.steer_rows(chunk, np.ascontiguousarray(angles[part]), self.start, turned[part])
-        return turned
+            kernels.steer_rows(chunk, np.ascontiguousarray(angles[part]), self.start, rotated[part])
+        return rotated
 
     def lowpass(self, fraction: float) -> SteerableBasis:
         """The same basis with its cut-off frequencies reduced to `fraction` (the paper's Φ_low).

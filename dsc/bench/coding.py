@@ -48,7 +48,7 @@ class Setting:
     @property
     def title(self) -> str:
         """The problem in one line."""
-        kind = "rotational OMP" if self.n_angles > 1 else "standard OMP: nothing turns"
+        kind = "rotational OMP" if self.n_angles > 1 else "standard OMP: nothing rotates"
         return (
             f"{kind}, N = {self.diameter}, M = {self.n_atoms}, K = {self.sparsity}, "
             f"R = {self.n_angles}, {self.n_patches:,} patches"
@@ -65,8 +65,8 @@ SETTINGS = (
 def run(quick: bool, say: Say) -> dict[str, Any]:
     """Time everything on one thread; numbers as plain values, ready for JSON."""
     name, image = read_cameraman()
-    say(f"picture: {name}; one thread each, best of several")
-    summary: dict[str, Any] = {"picture": name, "coding": []}
+    say(f"image: {name}; one thread each, best of several")
+    summary: dict[str, Any] = {"image": name, "coding": []}
     with threadpool_limits(limits=1):
         for setting in SETTINGS:
             summary["coding"].append(_bench(image, setting, quick))

@@ -1,4 +1,4 @@
-"""Pictures to time on: the paper's where they are at hand, else CC0 ones of about their size."""
+"""Images to time on: the paper's where they are at hand, else CC0 ones of about their size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PIL import Image
 from skimage import data
 
 MIN_STD = 0.1  # the paper's filter; gives its 17,330 and 396,855 patches exactly
-PAPER_FILES = {  # the paper's pictures in the folder DSC_DATA
+PAPER_FILES = {  # the paper's images in the folder DSC_DATA
     "cameraman": "cameraman.tif",
     "net": "brodatz_D103.gif",
     "textures": "Outex_tl84/000/train.txt",
@@ -22,7 +22,7 @@ Grey = NDArray[np.float64]
 
 
 def paper_file(name: str) -> Path | None:
-    """The file of a picture of the paper, if it is at hand."""
+    """The file of an image of the paper, if it is at hand."""
     path = Path(os.environ.get("DSC_DATA", "")) / PAPER_FILES[name]
     return path if os.environ.get("DSC_DATA") and path.is_file() else None
 
@@ -44,7 +44,7 @@ def net_file(folder: Path) -> tuple[str, Path]:
 
 
 def cut_windows(image: Grey, diameter: int, n_patches: int) -> Grey:
-    """Windows that pass the paper's filter, `n_patches` of them spread evenly over the picture."""
+    """Windows that pass the paper's filter, `n_patches` of them spread evenly over the image."""
     windows = sliding_window_view(image, (diameter, diameter)).reshape(-1, diameter, diameter)
     windows = windows[windows.std(axis=(1, 2), ddof=1) > MIN_STD]
     if len(windows) > n_patches:

@@ -16,7 +16,7 @@ from dsc.errors import DscError
 from dsc.patches import PatchConfig, extract_patches
 
 LIMIT = "1GB"
-SIDES = {"1 million": 1_010, "20 million": 4_483}  # pictures with so many 11-pixel windows
+SIDES = {"1 million": 1_010, "20 million": 4_483}  # images with so many 11-pixel windows
 
 # The peak is VmHWM: ru_maxrss of a new process begins with what its parent had.
 PROGRAM = """
@@ -30,7 +30,7 @@ print(json.dumps({"peak": peak, "mse": model.mse, "n_patches": model.patches["n_
 
 
 def run(quick: bool, say: Say) -> dict[str, Any]:
-    """Learn from pictures of noise of both sizes, each in a process of its own."""
+    """Learn from images of noise of both sizes, each in a process of its own."""
     if quick:
         raise DscError("quick and scale: found both, need one of them: scale has no quick version")
     if not Path("/proc/self/status").is_file():

@@ -24,7 +24,7 @@ from dsc.update import UPDATES, MeasureStatistics, measure, random_atoms, solve
 CODING = LearnConfig(n_atoms=20, sparsity=4, n_iterations=5)
 NET = LearnConfig(n_atoms=10, sparsity=2, n_iterations=10)
 CASE = """\
-learning from {n_patches:,} patches of {picture}, lazily, M = {n_atoms}, K = {sparsity}, \
+learning from {n_patches:,} patches of {image}, lazily, M = {n_atoms}, K = {sparsity}, \
 {n_iterations} iterations and the final pass
   one thread {one_thread:.2f} s, two threads {two_threads:.2f} s: {speedup:.2f} × (bare threads \
 with nothing but the pursuit kernel: {speedup_of_pursuit:.2f} ×)
@@ -50,8 +50,8 @@ def run(quick: bool, say: Say) -> dict[str, Any]:
         learning = []
         for case in cases:
             learning.append(_time_learning(*case))
-            say(CASE.format(picture=name, **learning[-1]))
-        return {"picture": name, "learning": learning}
+            say(CASE.format(image=name, **learning[-1]))
+        return {"image": name, "learning": learning}
 
 
 def bare_loop(coords: NDArray[np.float32], basis: SteerableBasis, config: LearnConfig) -> None:
@@ -77,7 +77,7 @@ def bare_loop(coords: NDArray[np.float32], basis: SteerableBasis, config: LearnC
 
 
 def _time_learning(source: PatchSource, config: LearnConfig, repeats: int) -> dict[str, Any]:
-    """Learning lazily from the picture with two threads and with one; its parts beside it.
+    """Learning lazily from the image with two threads and with one; its parts beside it.
 
     The bare loop codes and updates with the same kernels and nothing else. What two cores of this
     machine can give is seen from two threads that do nothing but run the pursuit kernel.

@@ -14,7 +14,7 @@ from dsc.show import Terminal
 @click.option("--out", "-o", default="dsc-demo", show_default=True, help="Folder to make.")
 @json_option
 def demo(out: str, as_json: bool) -> None:
-    """Show what it does, on pictures that come with scikit-image: under a minute, no download."""
+    """Show what it does, on images that come with scikit-image: under a minute, no download."""
     from dsc.experiments import run_demo
     from dsc.report import closing_words, write_demo
 

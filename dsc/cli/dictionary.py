@@ -81,23 +81,23 @@ def encode(patches: str, model: str, out: str, as_json: bool, **options: Any) ->
 
 
 @click.command()
-@click.argument("picture")
+@click.argument("image")
 @click.argument("model", metavar="RUN_OR_MODEL")
 @out_option
 @click.option("--stride", default=1, show_default=True, help="Pixels between patches.")
 @json_option
-def reconstruct(picture: str, model: str, out: str, stride: int, as_json: bool) -> None:
-    """Rebuild PICTURE from its coded patches; writes .npy, .png or .tif."""
+def reconstruct(image: str, model: str, out: str, stride: int, as_json: bool) -> None:
+    """Rebuild IMAGE from its coded patches; writes .npy, .png or .tif."""
     dictionary = load_dictionary(model)
     path = check_new_file(out)
-    pictures = open_images(picture)
-    if len(pictures) != 1:
-        raise DscError(f"{picture}: found {len(pictures)} pictures, need one")
-    grey = pictures[0].whole()
+    images = open_images(image)
+    if len(images) != 1:
+        raise DscError(f"{image}: found {len(images)} images, need one")
+    grey = images[0].whole()
     rebuilt = dictionary.reconstruct(grey, stride, progress=Terminal())
     write_image(path, rebuilt)
     summary = {"mse": float(((rebuilt - grey) ** 2).mean()), "out": out}
-    answer(summary, as_json, f"{out}: mse {summary['mse']:.6g} per pixel against {picture}")
+    answer(summary, as_json, f"{out}: mse {summary['mse']:.6g} per pixel against {image}")
 
 
 @click.command()

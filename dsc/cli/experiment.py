@@ -32,8 +32,8 @@ from dsc.report import check_free, write_result, write_summary
     type=click.Choice(CHOICES),
     default="auto",
     show_default=True,
-    help="auto: what each experiment needs; paper: the pictures in DSC_DATA; cc0, synthetic: free "
-    "pictures in their place.",
+    help="auto: what each experiment needs; paper: the images in DSC_DATA; cc0, synthetic: free "
+    "images in their place.",
 )
 @click.option("--out", "-o", default="dsc-experiments", show_default=True, help="Folder to fill.")
 @json_option

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import shutil
+import signal
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
 
-from dsc.errors import DscError
+from dsc.errors import DscError, readable
 from dsc.version import __version__
 
 COMMANDS = {  # name → module, and what the help says
     "bench": ("bench", "Time rotational coding and learning against other implementations."),
-    "demo": ("demo", "Show what it does, on pictures that come with scikit-image."),
+    "demo": ("demo", "Show what it does, on images that come with scikit-image."),
     "encode": ("dictionary", "Code the patch set PATCHES with a learned dictionary."),
     "experiment": ("experiment", "Reproduce a figure or table of the paper."),
     "info": ("dictionary", "Say what is in a patch set, a model, codes, or a run folder."),
     "learn": ("dictionary", "Learn a dictionary from the patch set PATCHES."),
-    "patches": ("patches", "Cut patches out of PICTURES (files, folders, globs)."),
-    "reconstruct": ("dictionary", "Rebuild PICTURE from its coded patches."),
+    "patches": ("patches", "Cut patches out of IMAGES (files, folders, globs)."),
+    "reconstruct": ("dictionary", "Rebuild IMAGE from its coded patches."),
     "report": ("report", "Make a page about the finished run RUN."),
     "texture": ("texture", "Tell textures apart: fit, predict, evaluate, sweep."),
     "watch": ("watch", "Serve a live page of the run folder RUN."),
@@ -26,7 +31,19 @@ COMMANDS = {  # name → module, and what the help says
 
 
 class Program(click.Group):
-    """The group of all commands; a `DscError` becomes one message and exit code 2."""
+    """The group of all commands; what goes wrong becomes one message and an exit code.
+
+    2 for a `DscError` and for what a file system refuses, 130 for Ctrl-C, 143 for SIGTERM.
+    """
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the program; SIGTERM ends it as Ctrl-C does, with another code."""
+        with suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGTERM, _terminate)
+        try:
+            return super().main(*args, **options)
+        except KeyboardInterrupt as interrupt:  # before or after the command itself
+            raise SystemExit(_interrupted(interrupt)) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Names of all commands."""
@@ -52,6 +69,44 @@ class Program(click.Group):
         except DscError as error:
             click.echo(f"dsc: {error}", err=True)
             ctx.exit(2)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            click.echo(f"dsc: {os_problem(error)}", err=True)
+            ctx.exit(2)
+        except KeyboardInterrupt as interrupt:
+            raise SystemExit(_interrupted(interrupt)) from None
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+def _terminate(*_: Any) -> None:
+    raise Terminated
+
+
+def _interrupted(interrupt: KeyboardInterrupt) -> int:
+    """Say that the program was interrupted, unless somebody knew more; the exit code."""
+    click.echo("\n".join(getattr(interrupt, "__notes__", ["dsc: interrupted"])), err=True)
+    return 143 if isinstance(interrupt, Terminated) else 130
+
+
+def os_problem(error: OSError) -> str:
+    """What a file system refused, in one line, and what to do about it."""
+    place = Path(str(error.filename or "."))
+    name = f"{place}: " if error.filename else ""
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+    text = " ".join((error.strerror or str(error) or type(error).__name__).split())
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return f"{name}{text}{notes}"
+    while not place.exists():
+        place = place.parent
+    free = readable(shutil.disk_usage(place).free)
+    return (
+        f"{name}{text}{notes}: {free} are free there: make room, then repeat the command, with "
+        "--resume if it has it"
+    )
 
 
 @click.group(

@@ -132,12 +132,12 @@ def take(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 @contextmanager
 def resumable(out: str) -> Iterator[None]:
-    """Turn Ctrl-C into a message that says how to continue."""
+    """Let the message of Ctrl-C say how to continue."""
     try:
         yield
-    except KeyboardInterrupt:
-        click.echo(f"\ninterrupted: repeat the command with --resume to continue {out}", err=True)
-        raise SystemExit(1) from None
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(f"interrupted: repeat the command with --resume to continue {out}")
+        raise
 
 
 def say(text: str, as_json: bool = False) -> None:

@@ -13,16 +13,16 @@ from dsc.show import Terminal
 
 
 @click.command()
-@click.argument("pictures", nargs=-1, required=True)
+@click.argument("images", nargs=-1, required=True)
 @out_option
 @options_of(PatchConfig)
 @config_option
 @json_option
-def patches(pictures: tuple[str, ...], out: str, as_json: bool, **options: Any) -> None:
-    """Cut patches out of PICTURES (files, folders, globs) into a patch set."""
+def patches(images: tuple[str, ...], out: str, as_json: bool, **options: Any) -> None:
+    """Cut patches out of IMAGES (files, folders, globs) into a patch set."""
     begin = time.perf_counter()
     source = extract_patches(
-        list(pictures), out, PatchConfig.from_options(options), progress=Terminal()
+        list(images), out, PatchConfig.from_options(options), progress=Terminal()
     )
     summary = {
         "n_patches": source.n_patches,

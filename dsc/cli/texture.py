@@ -57,53 +57,53 @@ def texture() -> None:
 
 
 @texture.command()
-@click.argument("pictures")
+@click.argument("images")
 @shared.run_options
 @shared.options_of(TextureConfig)
 @data_options
 @shared.engine_options
 @shared.config_option
 @shared.json_option
-def fit(pictures: str, as_json: bool, **options: Any) -> None:
-    """Learn to tell the classes of PICTURES apart: one folder per class, or an Outex suite."""
+def fit(images: str, as_json: bool, **options: Any) -> None:
+    """Learn to tell the classes of IMAGES apart: one folder per class, or an Outex suite."""
     begin = time.perf_counter()
     part, engine_choice = shared.take(options, DATA), shared.take(options, shared.ENGINE)
-    target = _target(pictures, shared.take(options, RUN), part)
+    target = _target(images, shared.take(options, RUN), part)
     config = TextureConfig.from_options(options)
-    data = _training_data(pictures, part)
+    data = _training_data(images, part)
     with shared.resumable(str(target.path)), _engine(engine_choice) as engine:
         model = fit_texture(data, config, engine, target)
     summary = {
-        "n_pictures": len(data),
+        "n_images": len(data),
         "classes": list(model.label_names),
         "mse": float(model.history[:, -1].mean()),
         "atoms_sha256": model.sha256,
         "seconds": time.perf_counter() - begin,
         "out": target.path,
     }
-    learned = f"{len(model.label_names)} classes from {len(data)} pictures in {target.path}"
-    shared.answer(summary, as_json, learned, f"next: dsc texture predict {target.path} PICTURES...")
+    learned = f"{len(model.label_names)} classes from {len(data)} images in {target.path}"
+    shared.answer(summary, as_json, learned, f"next: dsc texture predict {target.path} IMAGES...")
 
 
 @texture.command()
 @click.argument("model", metavar="RUN_OR_MODEL")
-@click.argument("pictures", nargs=-1, required=True)
-@click.option("--maps", metavar="FOLDER", help="Write the class map of every picture as PNG there.")
+@click.argument("images", nargs=-1, required=True)
+@click.option("--maps", metavar="FOLDER", help="Write the class map of every image as PNG there.")
 @click.option(
     "--features",
     metavar="FILE.jsonl",
-    help="Note counted pictures there; those that are in it are not counted again.",
+    help="Note counted images there; those that are in it are not counted again.",
 )
 @shared.engine_options
 @shared.json_option
-def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Say which class each of PICTURES (files, folders, globs) belongs to."""
+def predict(model: str, images: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Say which class each of IMAGES (files, folders, globs) belongs to."""
     from dsc.report import map_files, write_maps
 
     begin = time.perf_counter()
     maps, features = options.pop("maps"), options.pop("features")
     learned = TextureModel.load(model)
-    found = open_images(list(pictures))
+    found = open_images(list(images))
     if maps is not None:
         map_files(found, Path(maps))  # refuses before anything is labelled
     log = Path(features) if features else None
@@ -113,29 +113,29 @@ def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any
         write_maps(learned, found, Path(maps))
     rows = [
         {
-            "picture": picture.name,
+            "image": image.name,
             "label": learned.label_names[label],
             "distance": float(distances[label]),
             "nearest": learned.image_names[neighbour],
         }
-        for picture, label, distances, neighbour in zip(
+        for image, label, distances, neighbour in zip(
             found, made.labels, made.distances, made.neighbours, strict=True
         )
     ]
     seconds = time.perf_counter() - begin
-    width = max(len(row["picture"]) for row in rows)
+    width = max(len(row["image"]) for row in rows)
     shared.answer(
-        {"predictions": rows, "n_pictures": len(rows), "seconds": seconds},
+        {"predictions": rows, "n_images": len(rows), "seconds": seconds},
         as_json,
-        *(f"{r['picture']:<{width}}  {r['label']}  (χ² {r['distance']:.4f})" for r in rows),
+        *(f"{r['image']:<{width}}  {r['label']}  (χ² {r['distance']:.4f})" for r in rows),
     )
 
 
 @texture.command()
-@click.argument("pictures")
+@click.argument("images")
 @shared.run_options
 @click.option(
-    "--test", metavar="FOLDER", help="Test pictures, one folder per class; a suite has its own."
+    "--test", metavar="FOLDER", help="Test images, one folder per class; a suite has its own."
 )
 @click.option("--lbp/--no-lbp", default=True, show_default=True, help="Compare with LBP.")
 @click.option(
@@ -149,18 +149,18 @@ def predict(model: str, pictures: tuple[str, ...], as_json: bool, **options: Any
 @shared.engine_options
 @shared.config_option
 @shared.json_option
-def evaluate(pictures: str, test: str | None, lbp: bool, as_json: bool, **options: Any) -> None:
-    """Learn from the training pictures of PICTURES, classify its test pictures, and report."""
+def evaluate(images: str, test: str | None, lbp: bool, as_json: bool, **options: Any) -> None:
+    """Learn from the training images of IMAGES, classify its test images, and report."""
     from dsc.report import compared_method, write_texture_report
 
     part, engine_choice = shared.take(options, DATA), shared.take(options, shared.ENGINE)
-    target = _target(pictures, shared.take(options, RUN), part, test=test, lbp=lbp)
+    target = _target(images, shared.take(options, RUN), part, test=test, lbp=lbp)
     compare = options.pop("compare")
     config = TextureConfig.from_options(options)
     data = Benchmark(
-        Path(pictures).resolve().name,
-        _training_data(pictures, part),
-        _test_data(pictures, test, part),
+        Path(images).resolve().name,
+        _training_data(images, part),
+        _test_data(images, test, part),
     )
     methods = [compared_method(path, data) for path in compare]
     with shared.resumable(str(target.path)), _engine(engine_choice) as engine:
@@ -176,7 +176,7 @@ def evaluate(pictures: str, test: str | None, lbp: bool, as_json: bool, **option
 
 def _evaluation_lines(found: dict[str, Any]) -> Iterator[str]:
     right = round(found["accuracy"] * found["n_test"])
-    yield f"accuracy {found['accuracy']:.4f} ({right:,} of {found['n_test']:,} pictures)"
+    yield f"accuracy {found['accuracy']:.4f} ({right:,} of {found['n_test']:,} images)"
     for row in found["accuracy_by_angle"]:
         yield f"  {row['angle']:>5g}°     {row['accuracy']:.4f}"
     for row in found["methods"][1:]:
@@ -207,7 +207,7 @@ grid_options = shared.stacked(  # what is swept: each may be repeated, by defaul
 
 
 @texture.command()
-@click.argument("pictures")
+@click.argument("images")
 @shared.run_options
 @grid_options
 @shared.options_of(TextureConfig, skip=SWEPT)
@@ -215,22 +215,22 @@ grid_options = shared.stacked(  # what is swept: each may be repeated, by defaul
     "--held-out",
     default=0.88,
     show_default=True,
-    help="Share of the training pictures that are classified by the others.",
+    help="Share of the training images that are classified by the others.",
 )
 @click.option("--repeats", default=100, show_default=True, help="How often they are drawn anew.")
 @data_options
 @shared.engine_options
 @shared.json_option
-def sweep(pictures: str, as_json: bool, **options: Any) -> None:
-    """Find good settings on the training pictures of PICTURES by cross-validation."""
+def sweep(images: str, as_json: bool, **options: Any) -> None:
+    """Find good settings on the training images of IMAGES by cross-validation."""
     from dsc.report import write_sweep_report
 
     part, engine_choice = shared.take(options, DATA), shared.take(options, shared.ENGINE)
-    target = _target(pictures, shared.take(options, RUN), part)
+    target = _target(images, shared.take(options, RUN), part)
     grid = SweepGrid(**shared.take(options, SWEPT))
     validation = Validation(**shared.take(options, ("held_out", "repeats")))
     swept = Sweep(TextureConfig.from_options(options), grid, validation)
-    data = _training_data(pictures, part)
+    data = _training_data(images, part)
     with shared.resumable(str(target.path)), _engine(engine_choice, Place, Setting) as engine:
         result = run_sweep(data, swept, engine, target)
     report = Path(target.path) / "report"
@@ -253,27 +253,25 @@ def _engine(options: dict[str, Any], *lines_of: type[Event]) -> AbstractContextM
     return open_engine(**options, progress=Terminal(lines_of or (Event,)))
 
 
-def _target(pictures: str, run: dict[str, Any], part: dict[str, Any], **others: Any) -> RunTarget:
+def _target(images: str, run: dict[str, Any], part: dict[str, Any], **others: Any) -> RunTarget:
     """The run folder; its run.toml says of the data what repeats the run."""
-    path = pictures if "://" in pictures else str(Path(pictures).resolve())
-    named = {"pictures": path, "problem": part["problem"], "classes": list(part["classes"])}
+    path = images if "://" in images else str(Path(images).resolve())
+    named = {"images": path, "problem": part["problem"], "classes": list(part["classes"])}
     return RunTarget(run["out"], run["resume"], run["overwrite"], {**named, **others})
 
 
-def _training_data(pictures: str, part: dict[str, Any]) -> Dataset:
-    """The training pictures; those that a suite does not name are listed, not used."""
-    data = read_inputs(pictures, **part)
-    if is_suite(pictures) and (extra := read_suite(pictures, **part).extra):
+def _training_data(images: str, part: dict[str, Any]) -> Dataset:
+    """The training images; those that a suite does not name are listed, not used."""
+    data = read_inputs(images, **part)
+    if is_suite(images) and (extra := read_suite(images, **part).extra):
         listed = ", ".join(extra[:5]) + (", …" if len(extra) > 5 else "")
-        shared.say(
-            f"{len(extra)} pictures that no split names are left out: {listed}", as_json=True
-        )
+        shared.say(f"{len(extra)} images that no split names are left out: {listed}", as_json=True)
     return data
 
 
-def _test_data(pictures: str, test: str | None, part: dict[str, Any]) -> Dataset:
-    if test is None and not is_suite(pictures):
+def _test_data(images: str, test: str | None, part: dict[str, Any]) -> Dataset:
+    if test is None and not is_suite(images):
         raise DscError(
-            f"{pictures}: is no suite with test pictures of its own: give them by --test FOLDER"
+            f"{images}: is no suite with test images of its own: give them by --test FOLDER"
         )
-    return read_inputs(pictures if test is None else test, **part, part="test")
+    return read_inputs(images if test is None else test, **part, part="test")

@@ -45,6 +45,6 @@ def states_card(
 
 
 def _atoms(state: State, basis: SteerableBasis, most: int) -> NDArray[np.uint8]:
-    """The most used atoms as one picture."""
+    """The most used atoms as one image."""
     order = np.argsort(-state.count, kind="stable")[:most]
     return mosaic(atom_shades(basis.to_image(state.atoms[order])), COLUMNS)

@@ -34,7 +34,7 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
 
     Patches are rows: square ones flattened, (n_samples, diameter²), in an array or a data frame;
     or they are images (n_samples, diameter, diameter). A code is a row over all atoms at all
-    angles, (n_samples, n_components · n_angles): column m · n_angles + r is atom m turned by
+    angles, (n_samples, n_components · n_angles): column m · n_angles + r is atom m rotated by
     2πr / n_angles.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Compiled loops for pictures."""
+"""Compiled loops for images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _compile = njit(cache=True, nogil=True, error_model="numpy")
 
 @_compile
 def add_disks(pixels, top, stride, dy, dx, total, cover):
-    """Add patches (patch, pixel), `stride` apart from the left, to the picture at row `top`."""
+    """Add patches (patch, pixel), `stride` apart from the left, to the image at row `top`."""
     for p in range(pixels.shape[0]):
         left = p * stride
         for i in range(dy.size):

@@ -32,7 +32,7 @@ from dsc.engine import BLOCK, Engine, Plan, numerics_fingerprint, open_engine, r
 from dsc.errors import DscError
 from dsc.patches import StoredPatches, as_source, open_patches
 from dsc.pursuit import Coder
-from dsc.show import Card
+from dsc.show import Card, Notice
 from dsc.store import is_finished
 from dsc.update import UPDATES, random_atoms
 
@@ -121,18 +121,18 @@ def learn_many(
         if run is None:
             return advance(made, engine)
         identity = identity_of(made)
-        folder = Run.begin(RunTarget(run, resume, overwrite), identity, names)
-        if folder.finished:
-            return [Dictionary.load(folder.path / name) for name in names]
-        if len(made) == 1:
-            folder.write_options({**_named(problems[0][0]), **identity["config"]})
-        folder.log(Start(folder.iteration, plans[0].summary(), identity, engine.place, []))
-        models = advance(made, engine, folder)
-        for name, model in zip(names, models, strict=True):
-            if not is_finished(folder.path / name):  # of many, some may be there already
-                model.save(folder.path / name)
-        folder.log(end_of(models))
-        return models
+        with Run.begin(RunTarget(run, resume, overwrite), identity, names) as folder:
+            if folder.finished:
+                return [Dictionary.load(folder.path / name) for name in names]
+            if len(made) == 1:
+                folder.write_options({**_named(problems[0][0]), **identity["config"]})
+            folder.log(Start(folder.iteration, plans[0].summary(), identity, engine.place, []))
+            models = advance(made, engine, folder)
+            for name, model in zip(names, models, strict=True):
+                if not is_finished(folder.path / name):  # of many, some may be there already
+                    model.save(folder.path / name)
+            folder.log(end_of(models))
+            return models
 
 
 def advance(
@@ -143,7 +143,7 @@ def advance(
     """Learn all problems, from the last checkpoint of a run if there is one."""
     if run is not None:
         engine = engine.listening(run.log)
-    last = None if run is None else run.last()
+    last = None if run is None else run.last(lambda text: engine.report(Notice(text)))
     if last is not None:
         states, bases = last
         problems = [

@@ -97,7 +97,7 @@ class Dictionary:
 
     @property
     def atoms_pixels(self) -> Floats:
-        """(atom, y, x) the atoms as pictures, NaN outside the disk."""
+        """(atom, y, x) the atoms as images, NaN outside the disk."""
         return self.basis.to_image(self.atoms)
 
     @property
@@ -199,7 +199,7 @@ class Dictionary:
         return plot_atoms(self.atoms_pixels[np.argsort(-self.count, kind="stable")], columns)
 
     def to_xarray(self) -> xarray.Dataset:
-        """Atoms (as coordinates and as pictures), uses and history, with named dimensions."""
+        """Atoms (as coordinates and as images), uses and history, with named dimensions."""
         import xarray
 
         return xarray.Dataset(

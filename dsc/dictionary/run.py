@@ -17,7 +17,8 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from math import isfinite
 from os import PathLike
@@ -34,19 +35,24 @@ from dsc.engine import fingerprint_difference
 from dsc.errors import DscError
 from dsc.files import (
     append_records,
+    checksum,
     from_toml,
     partial_path,
     read_records,
+    read_text,
+    seal,
     to_toml,
+    unseal,
     write_whole,
 )
+from dsc.locks import lock, lock_path, unlock
 from dsc.show import Card, Event, duration
 from dsc.store import is_finished, open_store, remove_store
 
 KEEP = 2  # checkpoints
 LONGEST = 500  # characters of what is said beside a bar
 SILENCE = 60  # seconds after which a card says that there is no sign of life
-KIND, FORMAT = "dsc run", 1
+KIND, FORMAT = "dsc run", 2
 MARK, OPTIONS, LOG, PULSE = "run.json", "run.toml", "events.jsonl", "progress.json"
 MODEL = "model.zarr"
 
@@ -77,16 +83,18 @@ class Run:
     path: Path
 
     @staticmethod
+    @contextmanager
     def begin(
         target: RunTarget,
         identity: Identity,
         results: Sequence[str] = (MODEL,),
         logs: Sequence[str] = (),
-    ) -> Run:
+    ) -> Iterator[Run]:
         """Make the folder, and mark it as ours before anything else is written.
 
-        An existing one is taken only if it is marked, and only to continue it or, on purpose, to
-        start over; then what the earlier run wrote goes, and nothing else.
+        No other process may work in it meanwhile. An existing one is taken only if it is marked,
+        and only to continue it or, on purpose, to start over; then what the earlier run wrote goes,
+        and nothing else.
 
         Parameters
         ----------
@@ -104,18 +112,35 @@ class Run:
         run = Run(Path(target.path))
         mark = {"kind": KIND, "format": FORMAT, "token": uuid4().hex, "identity": identity}
         mark |= {"results": list(results), "logs": [OPTIONS, LOG, PULSE, *logs]}
-        try:
-            if run._is_occupied():
-                run._check(target)
-                if target.resume:
+        with run.locked():
+            try:
+                is_there = run._is_occupied()
+                if is_there:
+                    run._check(target)
+                if is_there and target.resume:
                     check_identity(str(run.path), run._mark["identity"], identity)
-                    return run
-                run._clear()
-            run.path.mkdir(parents=True, exist_ok=True)
-            write_whole(run.path / MARK, json.dumps(mark, indent=1))
+                else:
+                    if is_there:
+                        run._clear()
+                    run.path.mkdir(exist_ok=True)
+                    write_whole(run.path / MARK, seal(mark, indent=1))
+            except OSError as error:
+                raise DscError(f"{run.path}: the run folder cannot be made: {error}") from error
+            yield run
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes out of the folder; this one may come in again."""
+        place = lock_path(self.path)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            lock(place, str(self.path))
         except OSError as error:
-            raise DscError(f"{run.path}: the run folder cannot be made: {error}") from error
-        return run
+            raise DscError(f"{self.path}: the run folder cannot be made: {error}") from error
+        try:
+            yield
+        finally:
+            unlock(place)
 
     def _check(self, target: RunTarget) -> None:
         """Refuse a folder that is not ours, and one of ours unless it is said what to do."""
@@ -131,14 +156,15 @@ class Run:
     @property
     def _mark(self) -> dict[str, Any]:
         """What is in run.json; nothing if the folder is not ours."""
-        mark = _read_json(self.path / MARK)
-        if mark.get("kind") != KIND:
+        found = _read_json(self.path / MARK)
+        if found.get("kind") != KIND:
             return {}
-        names = [mark.get(part) for part in ("results", "logs")]
-        inside = all(
-            isinstance(some, list) and all(_is_inside(name) for name in some) for some in names
+        mark = unseal(json.dumps(found))
+        inside = mark is not None and all(
+            isinstance(mark.get(part), list) and all(_is_inside(name) for name in mark[part])
+            for part in ("results", "logs")
         )
-        if mark.get("format") != FORMAT or not inside or not {"token", "identity"} <= mark.keys():
+        if mark is None or mark.get("format") != FORMAT or not inside:
             raise DscError(
                 f"{self.path}: its {MARK} is damaged, or of another format than {FORMAT}: use the "
                 "version of dsc that made it, or another --out"
@@ -191,16 +217,25 @@ class Run:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def write_options(self, options: dict[str, Any]) -> None:
-        """Write run.toml, whole or not at all."""
-        write_whole(self.path / OPTIONS, to_toml(options))
+        """Write run.toml, whole or not at all; its first line has the checksum of the others."""
+        text = to_toml(options)
+        write_whole(self.path / OPTIONS, f"# crc32c {checksum(text)}\n{text}")
 
     def options(self) -> dict[str, Any]:
         """What is in run.toml; nothing if the run was stopped before it was written."""
         path = self.path / OPTIONS
-        return from_toml(path) if path.is_file() else {}
+        if not path.is_file():
+            return {}
+        first, _, text = read_text(path).partition("\n")
+        if first != f"# crc32c {checksum(text)}":
+            raise DscError(
+                f"{path}: is not as the run wrote it: put it back; edit a copy for --config"
+            )
+        return from_toml(path)
 
     def log(self, event: Event) -> None:
         """Append an event, a dataclass, under its name, and show how far the run is."""
+        self._check_there()
         if event.is_kept:
             values = {
                 one.name: asdict(value) if is_dataclass(type(value)) else value
@@ -215,8 +250,13 @@ class Run:
     def show(self, event: Event) -> None:
         """Write down what an event says of how far the run is, over what the last one said."""
         if (bar := event.bar()) is not None:
+            self._check_there()
             record = {"time": time.time(), "share": bar[0], "text": bar[1]}
-            write_whole(self.path / PULSE, json.dumps(record))
+            write_whole(self.path / PULSE, json.dumps(record), durable=False)
+
+    def _check_there(self) -> None:
+        if not (self.path / MARK).is_file():
+            raise DscError(f"{self.path}: the run folder was removed while the run was going on")
 
     def pulse(self) -> dict[str, Any]:
         """The last sign of life: its time, the share that is done, and words.
@@ -309,16 +349,27 @@ class Run:
 
     def save(self, problems: Sequence[Problem], states: Sequence[State]) -> None:
         """Write a checkpoint; older ones than the last two go."""
+        self._check_there()
         iteration = max(state.iteration for state in states)
         save_checkpoint(self.path / "checkpoints" / f"{iteration:06d}.zarr", problems, states)
         for old in self.checkpoints()[:-KEEP]:
             remove_store(old)
 
-    def last(self) -> tuple[list[State], list[SteerableBasis]] | None:
-        """The states and bases of the last complete checkpoint; None if there is none."""
+    def last(
+        self, say: Callable[[str], None] = lambda _: None
+    ) -> tuple[list[State], list[SteerableBasis]] | None:
+        """The states and bases of the last complete checkpoint; None if there is none.
+
+        A damaged one is passed over, and `say` is called with what is wrong with it: an earlier one
+        ends in the same bits.
+        """
         for path in reversed(self.checkpoints()):
-            if is_finished(path):
+            if not is_finished(path):
+                continue
+            try:
                 return load_checkpoint(path)
+            except DscError as error:
+                say(f"{error}; going on from an earlier checkpoint")
         return None
 
 

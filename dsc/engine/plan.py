@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dsc.errors import DscError
+from dsc.errors import DscError, readable
 
 BLOCK = 4096  # patches held as coordinates at a time while a leaf is summed
 TASKS_PER_THREAD = 13  # over the patches; with merges and the solve, 16 in all
@@ -150,15 +150,6 @@ def _statistics_copies(plan: Plan) -> int:
 def _power_of_two(value: int) -> int:
     """The smallest power of two that is at least `value`."""
     return 1 << max(0, value - 1).bit_length()
-
-
-def readable(n_bytes: float) -> str:
-    """Bytes for people: 1.34 GB."""
-    for unit in ("B", "kB", "MB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.3g} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.3g} GB"
 
 
 def parse_bytes(text: str | int) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -215,16 +217,15 @@ def _client(scheduler: Any, n_workers: int | None, limit: int | None) -> Iterato
         yield scheduler
     elif scheduler == "processes":
         count = n_workers or CPU_COUNT
-        with (
-            LocalCluster(
+        with _ignored_interrupts():  # which the workers inherit: this process ends them
+            cluster = LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
                 memory_limit=limit // count if limit else "auto",
                 dashboard_address="127.0.0.1:0",  # any free port: two clusters may run side by side
                 host="127.0.0.1",
-            ) as cluster,
-            Client(cluster, set_as_default=False) as client,
-        ):
+            )
+        with cluster, Client(cluster, set_as_default=False) as client:
             yield client
     elif isinstance(scheduler, str) and "://" in scheduler:
         with _connect(address=scheduler) as client:
@@ -238,6 +239,19 @@ def _client(scheduler: Any, n_workers: int | None, limit: int | None) -> Iterato
             f"scheduler: found {scheduler!r}, need one of {', '.join(LOCAL)}, an address such as "
             "tcp://host:8786, the path of a scheduler file, or a distributed.Client"
         )
+
+
+@contextmanager
+def _ignored_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment, where that can be done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _connect(**address: str) -> Any:

@@ -1,4 +1,4 @@
-"""The bases pictured, and measured against each other and against interpolation."""
+"""The bases imaged, and measured against each other and against interpolation."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(options: Options) -> Result:
             f"The paper's figure has S = 3 and T = {IMAGED_CUTOFFS}: that is ⌊π × mid-ring "
             f"radius⌋ on the first rings of N = 11, a rule that gives {n_mid_ring} elements "
             "there; T = ⌊πs⌋ gives the 95 of its text, and is what annular_basis builds.",
-            "The truth is a 5th-order spline of the whole picture, turned before the disk is cut "
+            "The truth is a 5th-order spline of the whole image, rotated before the disk is cut "
             "out. Interpolations see the disk alone; at the rim our matrices scale the weights "
             "that are left to sum to one, which helps them.",
             "Frame bounds are over the span. Rank below n means that (Φ*Φ)⁻¹ does not exist, and "
@@ -177,11 +177,10 @@ def _findings(rows: list[Row]) -> tuple[Finding, ...]:
 EXPERIMENT = Experiment(
     name="basis",
     title="The steerable bases",
-    paper="annular harmonics, pictured for S = 3, T = (1, 5, 8); 95 elements for 97 pixels at "
-    "N = 11",
+    paper="annular harmonics, imaged for S = 3, T = (1, 5, 8); 95 elements for 97 pixels at N = 11",
     ours="(97, 95) at N = 11, but of rank 86; the disk basis (n = 78) rotates with 0.03 of the "
     "energy wrong, annular 0.14, bicubic 0.01: bicubic is the more accurate at every N",
-    needs="none (six CC0 pictures of scikit-image; --data paper or synthetic for others)",
+    needs="none (six CC0 images of scikit-image; --data paper or synthetic for others)",
     duration="about a minute",
     run=run,
 )

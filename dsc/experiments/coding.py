@@ -39,7 +39,7 @@ Models = dict[tuple[str, int, int], Dictionary]  # by kind, atoms, sparsity
 
 @dataclass(frozen=True)
 class Subject:
-    """One of the paper's two pictures, and what it shows of it."""
+    """One of the paper's two images, and what it shows of it."""
 
     name: str
     imaged: tuple[int, int]  # (atoms, sparsity) of the dictionary shown
@@ -82,7 +82,7 @@ def run(options: Options, subject: Subject) -> Result:
             ],
             "bound": curves.bound,
             "rotated_groups": groups,
-            "pictured": {"n_atoms": m_shown, "sparsity": k_shown},
+            "imaged": {"n_atoms": m_shown, "sparsity": k_shown},
             "annular_mse": annular.mse if annular else None,
         },
         findings=coding_findings(curves, groups, m_shown, annular, printed),
@@ -98,7 +98,7 @@ def _size(options: Options, subject: Subject) -> Size:
 
 
 def _learn(patches: StoredPatches, size: Size, annular: tuple[int, int] | None) -> Models:
-    """All dictionaries of the curves, and the paper's own one (annular) where it is pictured."""
+    """All dictionaries of the curves, and the paper's own one (annular) where it is imaged."""
     shared: dict[str, Any] = {"n_iterations": size.n_iterations, "init": INIT}
     configs = {
         (kind, m, k): LearnConfig(m, k, basis=basis, **shared)

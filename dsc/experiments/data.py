@@ -1,4 +1,4 @@
-"""Pictures for the experiments: the paper's where they are at hand, or free ones in their place."""
+"""Images for the experiments: the paper's where they are at hand, or free ones in their place."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from dsc.experiments.textures import Grey, synthetic_image
 
 CHOICES = ("auto", "paper", "cc0", "synthetic")
 SPLINE_ORDER = 5
-SOURCES = {  # of the paper's pictures, which we may not ship
-    "cameraman": "the 256 × 256 grey test picture; it comes with MATLAB's Image Processing Toolbox "
-    "and with the standard test pictures of imageprocessingplace.com",
+SOURCES = {  # of the paper's images, which we may not ship
+    "cameraman": "the 256 × 256 grey test image; it comes with MATLAB's Image Processing Toolbox "
+    "and with the standard test images of imageprocessingplace.com",
     "net": "Brodatz D103, 640 × 640 grey; D103.gif of www.ux.uis.no/~tranden/brodatz.html",
     "textures": "a suite in Outex layout: 24 classes under the lamp TL84, from the Outex database "
     "of the University of Oulu",
@@ -34,14 +34,14 @@ NATURAL = ("camera", "coins", "brick", "grass", "gravel", "moon")
 
 @dataclass(frozen=True, eq=False)
 class LabelledImage:
-    """A grey picture (y, x) in [0, 1] and where it is from."""
+    """A grey image (y, x) in [0, 1] and where it is from."""
 
     label: str
     grey: Grey
 
     @cached_property
     def spline(self) -> Grey:
-        """Coefficients of the 5th-order spline that stands for the continuous picture."""
+        """Coefficients of the 5th-order spline that stands for the continuous image."""
         return np.asarray(ndimage.spline_filter(self.grey, SPLINE_ORDER, mode="mirror"))
 
     def at(self, y: Grey, x: Grey) -> Grey:
@@ -51,11 +51,11 @@ class LabelledImage:
 
 
 def paper_or_stand_in(name: str, choice: str) -> LabelledImage:
-    """The picture called "cameraman" or "net", or what is to run in its place."""
+    """The image called "cameraman" or "net", or what is to run in its place."""
     if choice == "synthetic":
         return LabelledImage(f"synthetic in place of {name}", synthetic_image(name))
     if choice == "cc0":
-        step = 2 if name == "cameraman" else 1  # the camera picture has twice the size
+        step = 2 if name == "cameraman" else 1  # the camera image has twice the size
         grey = getattr(free, STAND_INS[name])()[::step, ::step] / 255
         return LabelledImage(f"{STAND_INS[name]} (CC0) in place of {name}", grey)
     check_paper([name])
@@ -64,7 +64,7 @@ def paper_or_stand_in(name: str, choice: str) -> LabelledImage:
 
 
 def check_paper(names: Iterable[str]) -> None:
-    """Refuse if pictures of the paper are missing, and say how to get each of them."""
+    """Refuse if images of the paper are missing, and say how to get each of them."""
     missing = [name for name in names if not paper_file(name)]
     if not missing:
         return
@@ -73,15 +73,15 @@ def check_paper(names: Iterable[str]) -> None:
     files = " and ".join(PAPER_FILES[name] for name in missing)
     sources = "".join(f"  {PAPER_FILES[name]} is {SOURCES[name]}\n" for name in missing)
     raise DscError(
-        f"{', '.join(missing)}: {found} {files}: put the paper's pictures in a folder and name it "
+        f"{', '.join(missing)}: {found} {files}: put the paper's images in a folder and name it "
         f"in the environment variable DSC_DATA (they have no free licence that we know of, so they "
         f"are not shipped)\n{sources}  or use --data cc0 or --data synthetic to run on other "
-        "pictures in their place"
+        "images in their place"
     )
 
 
 def natural_images(choice: str) -> list[LabelledImage]:
-    """Pictures to rotate: CC0 ones unless others are asked for."""
+    """Images to rotate: CC0 ones unless others are asked for."""
     if choice in ("paper", "synthetic"):
         return [paper_or_stand_in(name, choice) for name in STAND_INS]
     return [LabelledImage(f"{name} (CC0)", getattr(free, name)() / 255) for name in NATURAL]
@@ -91,7 +91,7 @@ def natural_images(choice: str) -> list[LabelledImage]:
 def coding_patches(
     name: str, choice: str, diameter: int, at_most: int | None
 ) -> Iterator[tuple[str, StoredPatches]]:
-    """Label and patches of a picture, as in the paper: filtered, unit norm, a random part of more.
+    """Label and patches of an image, as in the paper: filtered, unit norm, a random part of more.
 
     The patch set exists while the context is open.
     """

@@ -26,7 +26,7 @@ KINDS = {"rotational": "disk", "standard": "pixels"}
 class Demo:
     """What the demo made."""
 
-    folder: Path  # where its pictures, patches, runs and codes are
+    folder: Path  # where its images, patches, runs and codes are
     n_patches: int  # patches that were learned from
     models: dict[str, Dictionary]  # the dictionaries and their errors per pixel, by kind
     mse: dict[str, float]
@@ -42,7 +42,7 @@ class Demo:
             "seconds": self.seconds,
             "out": str(self.folder),
             "diameter": PATCHES.diameter,
-            "pictures": list(IMAGES),
+            "images": list(IMAGES),
             **LEARNING,
         }
 
@@ -68,12 +68,12 @@ def run_demo(
     if folder.exists():
         raise DscError(f"{folder}: exists already: choose another --out, or remove it")
     begin = time.perf_counter()
-    (folder / "pictures").mkdir(parents=True)
+    (folder / "images").mkdir(parents=True)
     for name in IMAGES:
-        Image.fromarray(getattr(data, name)()).save(folder / "pictures" / f"{name}.png")
-    say(f"cutting patches out of {len(IMAGES)} pictures of scikit-image")
+        Image.fromarray(getattr(data, name)()).save(folder / "images" / f"{name}.png")
+    say(f"cutting patches out of {len(IMAGES)} images of scikit-image")
     out = str(folder / "patches.zarr")
-    patches = extract_patches([str(folder / "pictures")], out, PATCHES, progress=progress)
+    patches = extract_patches([str(folder / "images")], out, PATCHES, progress=progress)
     models, mse = {}, {}
     size = "{n_atoms} atoms, {sparsity} per patch".format(**LEARNING)
     for kind, basis in KINDS.items():

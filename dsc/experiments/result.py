@@ -123,5 +123,5 @@ class Experiment:
     needs: str  # the data it needs
     duration: str  # how long the full run takes on two cores
     run: Callable[[Options], Result] = field(repr=False)
-    images: tuple[str, ...] = ()  # the paper's pictures that it runs on unless others are asked for
+    images: tuple[str, ...] = ()  # the paper's images that it runs on unless others are asked for
     has_dense: bool = False  # whether `Options.dense` has an effect

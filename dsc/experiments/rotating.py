@@ -1,4 +1,4 @@
-"""True rotations: the whole picture is turned, and the disk cut out of it afterwards."""
+"""True rotations: the whole image is rotated, and the disk cut out of it afterwards."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RotatedDisks:
-    """Disks of pictures, before and after a turn of the picture: (patch, pixel), (patch,)."""
+    """Disks of images, before and after a rotation of the image: (patch, pixel), (patch,)."""
 
     before: Floats
     after: Floats
     theta: Floats
 
     def without_mean(self) -> RotatedDisks:
-        """The same with the mean of each disk (before the turn) subtracted from both."""
+        """The same with the mean of each disk (before the rotation) subtracted from both."""
         mean = self.before.mean(1, keepdims=True)
         return RotatedDisks(self.before - mean, self.after - mean, self.theta)
 
@@ -36,7 +36,7 @@ class RotatedDisks:
         return RotatedDisks(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
 
     def steered(self, basis: SteerableBasis) -> NDArray[np.floating]:
-        """The disks turned in a basis."""
+        """The disks rotated in a basis."""
         return basis.reconstruct(basis.steer(basis.project(self.before), self.theta))
 
     def error(self, rotated: NDArray[np.floating]) -> float:
@@ -44,8 +44,8 @@ class RotatedDisks:
         return float(((rotated - self.after) ** 2).sum() / (self.after**2).sum())
 
 
-def cut_turned(image: LabelledImage, y: Floats, x: Floats, theta: Floats, diameter: int) -> Floats:
-    """Disks centred at (y, x) of the picture turned about them by theta: (patch, pixel)."""
+def cut_rotated(image: LabelledImage, y: Floats, x: Floats, theta: Floats, diameter: int) -> Floats:
+    """Disks centred at (y, x) of the image rotated about them by theta: (patch, pixel)."""
     dy, dx = (axis - (diameter - 1) / 2 for axis in np.nonzero(pixel_basis(diameter).mask))
     offset = (dx - 1j * dy) * np.exp(-1j * theta)[:, None]  # y points down, angles grow upwards
     return image.at(y[:, None] - offset.imag, x[:, None] + offset.real)
@@ -54,15 +54,17 @@ def cut_turned(image: LabelledImage, y: Floats, x: Floats, theta: Floats, diamet
 def cut_both(
     image: LabelledImage, y: Floats, x: Floats, theta: Floats, diameter: int
 ) -> RotatedDisks:
-    """Disks centred at (y, x), before and after the turn."""
-    before, after = (cut_turned(image, y, x, rotation, diameter) for rotation in (0 * theta, theta))
+    """Disks centred at (y, x), before and after the rotation."""
+    before, after = (
+        cut_rotated(image, y, x, rotation, diameter) for rotation in (0 * theta, theta)
+    )
     return RotatedDisks(before, after, theta)
 
 
 def rotated_disks(
     images: list[LabelledImage], diameter: int, per_image: int, n_rotations: int
 ) -> RotatedDisks:
-    """Random disks of all pictures, each turned by one of `n_turns` random angles."""
+    """Random disks of all images, each rotated by one of `n_rotations` random angles."""
     rng = np.random.default_rng(diameter)
     theta = np.resize(rng.uniform(0, 2 * np.pi, n_rotations), per_image)
     parts = []
@@ -76,7 +78,7 @@ def rotated_disks(
 def interpolate(
     disks: RotatedDisks, diameter: int, method: str, zeros_outside: bool = False
 ) -> Floats:
-    """The disks turned by "nearest" or "bicubic" interpolation of their own pixels.
+    """The disks rotated by "nearest" or "bicubic" interpolation of their own pixels.
 
     With `zeros_outside`, what is outside the disk counts as zero; else the weights of the
     neighbours inside are scaled to sum to one.

@@ -35,8 +35,8 @@ def run(options: Options) -> Result:
         numbers={"one_patch": errors, "mean_removed": typical, "diameter": diameter},
         findings=_findings(typical, diameter),
         notes=(
-            f"Diameter {diameter}, turned by {DEGREES:.2f}° (the patch drawn) or by 10 random "
-            "angles. The truth is a 5th-order spline of the whole picture, turned before the patch "
+            f"Diameter {diameter}, rotated by {DEGREES:.2f}° (the patch drawn) or by 10 random "
+            "angles. The truth is a 5th-order spline of the whole image, rotated before the patch "
             "is cut out. Errors are fractions of the energy.",
             f"steering is in the disk basis, steering_low with its cut-off at {LOW:g}; annular and "
             "annular_low are the same in the paper's basis. The paper does not say where it cut.",
@@ -45,7 +45,7 @@ def run(options: Options) -> Result:
 
 
 def _rotate(disks: RotatedDisks, diameter: int) -> dict[str, Floats]:
-    """The disks turned by every method: (patch, pixel)."""
+    """The disks rotated by every method: (patch, pixel)."""
     rotated: dict[str, Floats] = {m: interpolate(disks, diameter, m) for m in METHODS[:2]}
     for name, basis in (("steering", disk_basis(diameter)), ("annular", annular_basis(diameter))):
         rotated[name] = disks.steered(basis)
@@ -62,14 +62,14 @@ def _figure(
     residuals = [
         basis.to_image((low + high) / 2 + 2 * (disk - one.after))[0] for disk in shown.values()
     ]
-    residuals[0] = np.full_like(images[0], np.nan)  # the patch itself is not turned
+    residuals[0] = np.full_like(images[0], np.nan)  # the patch itself is not rotated
     labels = [f"{name}\n{errors[name]:.4f}" if name in errors else name for name in shown]
-    rows = {"turned": np.stack(images), "2 × (it − truth)": np.stack(residuals)}
+    rows = {"rotated": np.stack(images), "2 × (it − truth)": np.stack(residuals)}
     return ImageRows(
-        f"a patch of diameter {basis.diameter} turned by {DEGREES:.2f}°, with its error as a "
+        f"a patch of diameter {basis.diameter} rotated by {DEGREES:.2f}°, with its error as a "
         "fraction of the energy; below, twice the difference to the truth, grey where none",
         rows,
-        like="turned",
+        like="rotated",
         labels=labels,
         scale=(low, high),
     )
@@ -100,7 +100,7 @@ EXPERIMENT = Experiment(
     "of no error that it prints",
     ours="on 1,200 patches nearest 0.046, bicubic 0.005, steering 0.013, steering_low 0.079 of the "
     "energy wrong: better than nearest, not than bicubic",
-    needs="none (six CC0 pictures of scikit-image; --data paper or synthetic for others)",
+    needs="none (six CC0 images of scikit-image; --data paper or synthetic for others)",
     duration="about 10 seconds",
     run=run,
 )

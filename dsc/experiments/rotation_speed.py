@@ -1,4 +1,4 @@
-"""How fast many patches are turned: sparse interpolation matrices against steering."""
+"""How fast many patches are rotated: sparse interpolation matrices against steering."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dsc.experiments.result import Experiment, Finding, Floats, Lines, Options, 
 
 THETA = np.deg2rad(100 + 2**0.5)
 LOW = 0.5  # of the cut-off, for steering_low
-BLOCK = 2048  # patches that are turned at a time in one of the layouts
+BLOCK = 2048  # patches that are rotated at a time in one of the layouts
 METHODS = ("nearest", "bicubic", "steering", "steering_low")
 OURS = ("steering", "steering_low", "steer()")
 MUST, AIM = 2.0, 5.0  # times faster than bicubic
@@ -46,7 +46,7 @@ class Row:
     diameter: int
     seconds: dict[str, float]
     layout: dict[str, str]
-    steer_call: float  # of `SteerableBasis.steer`: rows, each turned by an angle of its own
+    steer_call: float  # of `SteerableBasis.steer`: rows, each rotated by an angle of its own
 
     def faster(self, method: str) -> float:
         """How many times faster than bicubic; "steer()" is the call."""
@@ -62,7 +62,7 @@ def run(options: Options) -> Result:
         rows = [_time(image.grey, diameter, size) for diameter in size.diameters]
     per_patch = 1e6 / size.n_patches
     figure = Lines(
-        "time to turn a patch by 100 + √2 degrees, one thread",
+        "time to rotate a patch by 100 + √2 degrees, one thread",
         {m: [row.seconds[m] * per_patch for row in rows] for m in METHODS},
         size.diameters,
         x_name="diameter N (pixels)",
@@ -83,8 +83,8 @@ def run(options: Options) -> Result:
         numbers={"n_patches": size.n_patches, "rows": [asdict(row) for row in rows]},
         findings=_findings(rows),
         notes=(
-            f"{size.n_patches:,} patches turned by 100 + √2 degrees, one thread, float32, the best "
-            f"of {size.repeats} taken in turns. Every method is timed on patches as rows, as "
+            f"{size.n_patches:,} patches rotated by 100 + √2 degrees, one thread, float32, the "
+            f"best of {size.repeats} taken in turns. Every method is timed on patches as rows, as "
             f"columns, and as columns in blocks of {BLOCK:,} (which suits the caches), and its "
             "fastest layout counts. Steering works on coordinates, as the pursuit does: projecting "
             "is not in its time, as cutting patches out is not in the others'. On columns it is a "
@@ -158,11 +158,11 @@ def _findings(rows: list[Row]) -> tuple[Finding, ...]:
 EXPERIMENT = Experiment(
     name="rotation-speed",
     title="Time to rotate 50,000 patches",
-    paper="50,000 patches turned by 100 + √2 degrees: steering and steering_low are faster than "
+    paper="50,000 patches rotated by 100 + √2 degrees: steering and steering_low are faster than "
     "bicubic interpolation by a sparse matrix",
     ours="steering 3.4 to 6 × faster than bicubic at N = 7 to 51, steering_low 13 × and more; the "
     "call steer(), with an angle for every patch, is slower than a sparse product",
-    needs="none (a CC0 picture of scikit-image; --data paper or synthetic for others)",
+    needs="none (a CC0 image of scikit-image; --data paper or synthetic for others)",
     duration="about two minutes",
     run=run,
 )

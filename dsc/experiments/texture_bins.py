@@ -1,6 +1,6 @@
-"""Which histograms tell unseen training pictures apart best: weights of atoms, powers of shares.
+"""Which histograms tell unseen training images apart best: weights of atoms, powers of shares.
 
-Nothing but training pictures is used (see `texture_trials`). Wrong pictures of all columns are
+Nothing but training images is used (see `texture_trials`). Wrong images of all columns are
 counted together. The choice is by one standard error: of the histograms that the best is not better
 than by more than that, the one nearest to the paper's, first in the list.
 """
@@ -19,7 +19,7 @@ from dsc.texture import ATOM_WEIGHT, chi_square
 
 REPEATS = 30  # draws of a few neighbours
 
-WEIGHTS = {  # (a, c): a n / (n + c b), of n patches a training picture and b atoms of all classes
+WEIGHTS = {  # (a, c): a n / (n + c b), of n patches a training image and b atoms of all classes
     "0: classes": (0, 0),
     "1/4": (ATOM_WEIGHT, 0),
     "1/2": (1 / 2, 0),
@@ -37,20 +37,20 @@ POWERS = {"": 1.0, ", square roots": 0.5, ", squares": 2.0}  # of the shares, wh
 HISTOGRAMS = [weight + power for power in POWERS for weight in WEIGHTS]  # the paper's first
 CLASSES, ATOMS, DEFAULT = "0: classes", "∞: atoms", "1/4"  # the classifier's
 NOTE = (
-    "n: patches of a training picture; b: atoms of all classes. One half of the training pictures, "
-    "learned from, is the neighbours of the other; both in turn, number of seeds: {}. Turned: the "
-    f"middle of a picture, by {', '.join(f'{angle:g}°' for angle in trials.ANGLES)}, by a spline; "
+    "n: patches of a training image; b: atoms of all classes. One half of the training images, "
+    "learned from, is the neighbours of the other; both in turn, number of seeds: {}. Rotated: the "
+    f"middle of an image, by {', '.join(f'{angle:g}°' for angle in trials.ANGLES)}, by a spline; "
     "with a part of the patches, of the neighbours too. More than the best: of all columns "
-    "together, with one standard error over pictures. Errors with some neighbours are means of "
+    "together, with one standard error over images. Errors with some neighbours are means of "
     f"{REPEATS} draws."
 )
 
-Wrong = dict[str, Integers]  # by histogram: (column, picture) how often it was wrong
+Wrong = dict[str, Integers]  # by histogram: (column, image) how often it was wrong
 Errors = dict[str, dict[str, list[float]]]  # by histogram and number of neighbours
 
 
 def run(options: Options) -> Result:
-    """Learn from each half for every seed, and count the wrong pictures of the other half."""
+    """Learn from each half for every seed, and count the wrong images of the other half."""
     size = trials.QUICK if options.quick else trials.FULL
     errors: Errors = {name: defaultdict(list) for name in HISTOGRAMS}
     with open_textures(options.data, size.n_classes) as (label, data):
@@ -74,7 +74,7 @@ def _result(label: str, wrong: Wrong, means: dict[str, dict[str, float]], size: 
             *(f"{column}, wrong of {n:,}" for column, n in columns.items()),
             f"together, wrong of {sum(n_each):,}",
             "more than the best",
-            *(f"turned, {n} neighbours a class" for n in size.neighbours),
+            *(f"rotated, {n} neighbours a class" for n in size.neighbours),
         ),
         rows=tuple(
             (
@@ -88,7 +88,7 @@ def _result(label: str, wrong: Wrong, means: dict[str, dict[str, float]], size: 
         ),
         figures={
             "patches": Lines(
-                "turned pictures not learned from, with as many patches as a stride leaves",
+                "rotated images not learned from, with as many patches as a stride leaves",
                 {name: totals[name][1:].tolist() for name in (CLASSES, DEFAULT, ATOMS)},
                 [1, *trials.STRIDES],
                 x_name="stride",
@@ -121,7 +121,7 @@ def _judge(trial: Trial, neighbours: tuple[int, ...], wrong: Wrong, errors: Erro
 
 
 def all_distances(counts: Integers, known: Integers) -> dict[str, Floats]:
-    """(picture, known picture) χ² of every histogram.
+    """(image, known image) χ² of every histogram.
 
     With a weight w of atoms it is that of classes plus w times that of atoms: up to a factor the χ²
     of the joined histograms.
@@ -138,7 +138,7 @@ def all_distances(counts: Integers, known: Integers) -> dict[str, Floats]:
 
 
 def _shares(counts: Integers, power: float) -> Floats:
-    """(picture, bin) powers of counts (picture, ...), each row scaled to sum to one."""
+    """(image, bin) powers of counts (image, ...), each row scaled to sum to one."""
     powers = counts.reshape(len(counts), -1) ** power
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
@@ -156,10 +156,10 @@ def _few(distances: Floats, known: Integers, truth: Integers, n: int) -> list[fl
 
 
 def compare(wrong: Wrong) -> tuple[str, str, dict[str, tuple[int, float]]]:
-    """The histogram with the fewest wrong pictures, the chosen one, and how many more each has.
+    """The histogram with the fewest wrong images, the chosen one, and how many more each has.
 
-    A picture x is wrong w(x) times in all columns together. Of a histogram that has Σ d(x) more,
-    d = w − w of the best, the standard error is that of a sum over n independent pictures:
+    An image x is wrong w(x) times in all columns together. Of a histogram that has Σ d(x) more,
+    d = w − w of the best, the standard error is that of a sum over n independent images:
     √(n / (n − 1) Σ (d − mean d)²). Chosen is the first with Σ d of one standard error at most.
     """
     totals = {name: found.sum(axis=0) for name, found in wrong.items()}
@@ -201,7 +201,7 @@ EXPERIMENT = Experiment(
     name="texture-bins",
     title="Histograms of classes, of atoms, or both",
     paper="histograms of classes; others are not looked at",
-    ours="of 9,600 classifications of training pictures not learned from, 110 are wrong with both "
+    ours="of 9,600 classifications of training images not learned from, 110 are wrong with both "
     "(atoms with a quarter of the weight), 130 with classes, 247 with atoms",
     needs=f"{trials.SUITE} in DSC_DATA (else drawn textures)",
     duration="about 15 minutes",

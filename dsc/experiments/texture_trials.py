@@ -1,7 +1,7 @@
-"""Trials of `texture-bins`: what is counted in training pictures that a model has not learned from.
+"""Trials of `texture-bins`: what is counted in training images that a model has not learned from.
 
-The dictionaries are learned from half of the training pictures; the other half is labelled as it
-is, turned by a spline, and turned with a part of the patches, as strides of 2 and 4 leave.
+The dictionaries are learned from half of the training images; the other half is labelled as it
+is, rotated by a spline, and rotated with a part of the patches, as strides of 2 and 4 leave.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from dsc.texture import (
 SUITE = PAPER_FILES["textures"].split("/")[0]
 ANGLES = (20.0, 50.0, 80.0)  # degrees
 STRIDES = (2, 4)  # of stride² patches one is kept
-UPRIGHT, ROTATED = "upright", "turned"
-PARTS = {ROTATED: 1} | {f"turned, 1 of {n**2} patches": n**2 for n in STRIDES}
+UPRIGHT, ROTATED = "upright", "rotated"
+PARTS = {ROTATED: 1} | {f"rotated, 1 of {n**2} patches": n**2 for n in STRIDES}
 COLUMNS = (UPRIGHT, *PARTS)
 
 Integers = NDArray[np.int64]
@@ -57,18 +57,18 @@ QUICK = Size(SMALL, 4, 1, (1, 3))
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Pictures that were learned from, and the others."""
+    """Images that were learned from, and the others."""
 
-    # (image,) and (image, label, atom): classes and counts of the pictures learned from
+    # (image,) and (image, label, atom): classes and counts of the images learned from
     known_label: Integers
     known_count: Integers
-    places: Integers  # (image,) of the other pictures: their places among all, and their classes
+    places: Integers  # (image,) of the other images: their places among all, and their classes
     truth: Integers
     upright: Integers  # (image, label, atom): their counts as they are, and at every angle
     rotated: tuple[Integers, ...]
 
     def comparisons(self) -> Iterator[tuple[str, Integers, Integers]]:
-        """The column, the counts of pictures, and those of their neighbours."""
+        """The column, the counts of images, and those of their neighbours."""
         rng = np.random.default_rng(1)
         yield UPRIGHT, self.upright, self.known_count
         for counts in self.rotated:
@@ -112,7 +112,7 @@ def _some(data: Dataset, places: Integers) -> Dataset:
 
 
 def rotated_middle(grey: NDArray[np.floating], angle: float) -> NDArray[np.float32]:
-    """The largest square that stays inside a picture at any angle, turned about its middle."""
+    """The largest square that stays inside an image at any angle, rotated about its middle."""
     y, x = rotated_grid(int(min(grey.shape) / np.sqrt(2)), angle)
     height, width = grey.shape
     image = LabelledImage("", grey.astype(np.float64))
@@ -130,7 +130,7 @@ def _thin(counts: Integers, part: int, rng: np.random.Generator) -> Integers:
 
 @contextmanager
 def open_textures(choice: str, n_classes: int | None) -> Iterator[tuple[str, Dataset]]:
-    """The training pictures of the suite, or drawn ones in their place."""
+    """The training images of the suite, or drawn ones in their place."""
     if choice == "paper":
         check_paper(["textures"])
     train = paper_file("textures")
@@ -138,9 +138,9 @@ def open_textures(choice: str, n_classes: int | None) -> Iterator[tuple[str, Dat
         data = read_inputs(train.parents[1])
         names = sorted({str(label) for label in data.labels})[:n_classes]
         keep = np.flatnonzero([label in names for label in data.labels])
-        yield f"{SUITE}, {len(keep)} training pictures of {len(names)} classes", _some(data, keep)
+        yield f"{SUITE}, {len(keep)} training images of {len(names)} classes", _some(data, keep)
         return
     with tempfile.TemporaryDirectory() as scratch:
         suite = write_suite(Path(scratch) / "suite", n_train=12, n_test=1, angles=(0,), size=48)
         data = read_inputs(suite)
-        yield f"synthetic, {len(data)} training pictures of 4 classes", data
+        yield f"synthetic, {len(data)} training images of 4 classes", data

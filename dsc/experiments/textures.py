@@ -1,4 +1,4 @@
-"""Drawn pictures, and a small suite of drawn textures, for machines without the paper's."""
+"""Drawn images, and a small suite of drawn textures, for machines without the paper's."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def write_suite(
 ) -> Path:
     """Write a suite of four classes in the layout of Outex, and return its folder.
 
-    All pictures have the same grey values in another order, so that only their arrangement tells
+    All images have the same grey values in another order, so that only their arrangement tells
     the classes apart. No two are the same texture: each has its own phases, places and noise. For
     training there are `n_train` of each class, all at angle 0; for testing `n_test` of each class
-    and angle, in degrees. The folder is new or empty, the pictures are squares of `size` pixels.
+    and angle, in degrees. The folder is new or empty, the images are squares of `size` pixels.
     """
     counts = {"n_train": (n_train, 1), "n_test": (n_test, 1), "size": (size, 16), "seed": (seed, 0)}
     problems = [count_problem(name, found, least) for name, (found, least) in counts.items()]
@@ -72,9 +72,9 @@ def _add_noise(texture: Grey, rng: np.random.Generator) -> NDArray[np.uint8]:
 
 
 def draw_texture(name: str, size: int, angle: float, rng: np.random.Generator) -> Grey:
-    """A texture turned about the picture's middle, counter-clockwise, in degrees: (y, x).
+    """A texture rotated about the image's middle, counter-clockwise, in degrees: (y, x).
 
-    It is evaluated at the turned coordinates of the pixels, not interpolated.
+    It is evaluated at the rotated coordinates of the pixels, not interpolated.
     """
     v, u = rotated_grid(size, angle)
     if name == "dashes":
@@ -86,14 +86,14 @@ def draw_texture(name: str, size: int, angle: float, rng: np.random.Generator) -
 
 
 def rotated_grid(size: int, angle: float) -> tuple[Grey, Grey]:
-    """(y, x) of the pixels of a square from its middle, turned by an angle in degrees."""
+    """(y, x) of the pixels of a square from its middle, rotated by an angle in degrees."""
     y, x = np.mgrid[:size, :size] - (size - 1) / 2
     cos, sin = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
     return y * cos + x * sin, x * cos - y * sin  # y points down
 
 
 def _dashes(u: Grey, v: Grey, size: int, rng: np.random.Generator) -> Grey:
-    """Bright dashes along v, at random places that cover the picture however it is turned."""
+    """Bright dashes along v, at random places that cover the image however it is rotated."""
     reach = size / np.sqrt(2) + 3 * _LENGTH
     places = reach * (2 * rng.random((int((2 * reach / _SPACING) ** 2), 2)) - 1)
     texture = np.zeros(u.shape)
@@ -134,7 +134,7 @@ def _mesh(size: int) -> Grey:
 
 
 def comma_image(diameter: int) -> Grey:
-    """A lopsided template in the middle of a picture three disks wide: a bar, a hook and a dot."""
+    """A lopsided template in the middle of an image three disks wide: a bar, a hook and a dot."""
     size = 3 * diameter
     y, x = (np.mgrid[:size, :size] - (size - 1) / 2) / (diameter / 2)  # radius 1 is the rim
     bar = np.exp(-((x + 0.15) ** 2) / 0.02) * np.exp(-((y / 0.6) ** 6))

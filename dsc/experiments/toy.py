@@ -12,7 +12,7 @@ from dsc import Dictionary, LearnConfig, SteerableBasis, disk_basis
 from dsc.experiments.data import HEAD, LabelledImage, paper_or_stand_in
 from dsc.experiments.learning import coded, learn_all
 from dsc.experiments.result import Experiment, Finding, Floats, ImageRows, Options, Result
-from dsc.experiments.rotating import cut_turned
+from dsc.experiments.rotating import cut_rotated
 from dsc.experiments.textures import comma_image
 
 RECOVERED = 0.99
@@ -67,7 +67,7 @@ def run(options: Options) -> Result:
         },
         findings=_findings(errors, likeness, best),
         notes=(
-            "Patches are exact: the template's spline is sampled at turned places. Both updates "
+            "Patches are exact: the template's spline is sampled at rotated places. Both updates "
             f"start from {size.n_starts} random atom(s); the dictionary of smallest error is "
             "taken, which needs no knowledge of the template. With K = M a standard dictionary is "
             "a principal subspace, whatever its start.",
@@ -87,7 +87,7 @@ def _toy_patches(choice: str, size: Size) -> tuple[str, Floats, NDArray[np.float
     label = f"{image.label}; {size.n_patches:,} patches of diameter {size.diameter}"
     rotations = np.random.default_rng(0).uniform(0, 2 * np.pi, (2, size.n_patches))
     template, one, other = (
-        cut_turned(image, np.array([y]), np.array([x]), theta, size.diameter)
+        cut_rotated(image, np.array([y]), np.array([x]), theta, size.diameter)
         for theta in (np.zeros(1), *rotations)
     )
     mean = template.mean()
@@ -156,7 +156,7 @@ EXPERIMENT = Experiment(
     "R-K-SVD with one atom finds the template, K-SVD (M=1, K=1 and M=2, K=2) does not",
     ours="the template found (correlation 0.995; ksvd 0.985, mod 0.995), error 19 × and 15 × below "
     "the standard dictionaries",
-    needs="none (a drawn template; --data cc0 or paper cut it out of a picture)",
+    needs="none (a drawn template; --data cc0 or paper cut it out of an image)",
     duration="about half a minute",
     run=run,
 )

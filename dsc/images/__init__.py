@@ -1,4 +1,4 @@
-"""Everything that reads or writes a picture: formats, inputs, conversion, tiles, cache."""
+"""Everything that reads or writes an image: formats, inputs, conversion, tiles, cache."""
 
 from dsc.images.cache import CACHE, CACHE_BYTES, DECODED
 from dsc.images.convert import to_grey

@@ -11,7 +11,7 @@ from typing import Any
 from dask.system import CPU_COUNT
 from numpy.typing import NDArray
 
-PER_THREAD = 8 * 2**20  # two rows of tiles, and positions; more helps very wide pictures
+PER_THREAD = 8 * 2**20  # two rows of tiles, and positions; more helps very wide images
 CACHE_BYTES = int(os.environ.get("DSC_CACHE_BYTES", PER_THREAD * min(max(CPU_COUNT, 2), 16)))
 DECODED_BYTES = 128 * 2**20
 
@@ -51,4 +51,4 @@ class ByteCache:
 
 
 CACHE = ByteCache(CACHE_BYTES)  # for reading patches
-DECODED = ByteCache(DECODED_BYTES)  # picture files, while patches are extracted
+DECODED = ByteCache(DECODED_BYTES)  # image files, while patches are extracted

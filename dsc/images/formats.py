@@ -1,4 +1,4 @@
-"""Picture files: how many pictures are in one, and their pixels."""
+"""Image files: how many images are in one, and their pixels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLAIN = ("MINISBLACK", "MINISWHITE", "RGB", "PALETTE")  # how TIFF pixels may b
 
 
 def probe(path: Path) -> list[tuple[int, tuple[int, int]]]:
-    """(page, (y, x)) of every picture in a file, from its header."""
+    """(page, (y, x)) of every image in a file, from its header."""
     suffix = path.suffix.lower()
     if suffix in NUMPY:
         return probe_array(np.load(path, mmap_mode="r", allow_pickle=False))
@@ -39,7 +39,7 @@ def probe(path: Path) -> list[tuple[int, tuple[int, int]]]:
 
 
 def decode(path: Path, page: int) -> NDArray[Any]:
-    """The pixels of one picture of a file: (y, x) or (y, x, channel), in their own type."""
+    """The pixels of one image of a file: (y, x) or (y, x, channel), in their own type."""
     suffix = path.suffix.lower()
     if suffix in NUMPY:
         return take_plane(np.load(path, mmap_mode="r", allow_pickle=False), page)
@@ -49,16 +49,16 @@ def decode(path: Path, page: int) -> NDArray[Any]:
 
 
 def probe_array(array: NDArray[Any]) -> list[tuple[int, tuple[int, int]]]:
-    """The same for an array: a picture, a picture in color, or a stack of pictures."""
+    """The same for an array: an image, an image in color, or a stack of images."""
     if array.ndim == 2 or (array.ndim == 3 and array.shape[2] in COLORS):
         return [(0, (array.shape[0], array.shape[1]))]
     if array.ndim == 3:
         return [(page, (array.shape[1], array.shape[2])) for page in range(len(array))]
-    raise DscError(f"found a {array.ndim}-D array, need (y, x), (y, x, color) or (picture, y, x)")
+    raise DscError(f"found a {array.ndim}-D array, need (y, x), (y, x, color) or (image, y, x)")
 
 
 def take_plane(array: NDArray[Any], page: int) -> NDArray[Any]:
-    """One picture of such an array."""
+    """One image of such an array."""
     stacked = array.ndim == 3 and array.shape[2] not in COLORS
     return array[page] if stacked else array
 
@@ -117,7 +117,7 @@ def _plain_tiff(page: Any) -> NDArray[Any]:
     if page.axes == "SYX":
         pixels = np.moveaxis(pixels, 0, 2)
     elif page.axes not in ("YX", "YXS"):
-        raise DscError(f"found a page with axes {page.axes}, need a flat picture")
+        raise DscError(f"found a page with axes {page.axes}, need a flat image")
     if page.photometric.name == "PALETTE":
         table = (np.asarray(page.colormap) >> 8).astype(np.uint8)  # v·256 or v·257, by the writer
         return np.moveaxis(table[:, pixels], 0, 2)

@@ -1,4 +1,4 @@
-"""Pictures, read by window: those of files are decoded once, those of Zarr never as a whole."""
+"""Images, read by window: those of files are decoded once, those of Zarr never as a whole."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """One grey picture, wherever it is."""
+    """One grey image, wherever it is."""
 
     name: str  # for people
     label: str | None  # its class, if it has one
@@ -82,22 +82,22 @@ Inputs = Input | Iterable[Input] | list[Image]
 
 
 def open_images(inputs: Input | Iterable[Input]) -> list[Image]:
-    """All pictures of some inputs, sorted by path.
+    """All images of some inputs, sorted by path.
 
     Inputs are files (PNG, TIFF, JPEG, BMP, GIF, Sun raster, .npy), folders, globs, Zarr arrays,
-    OME-Zarrs (level 0) and NumPy arrays, one or several. A folder stands for the pictures in it;
-    one folder per class gives labels. Every page, frame or plane is a picture. All that cannot be
+    OME-Zarrs (level 0) and NumPy arrays, one or several. A folder stands for the images in it;
+    one folder per class gives labels. Every page, frame or plane is an image. All that cannot be
     used is named in one error, of very many the first hundred.
     """
     images, problems = scan_inputs(inputs)
-    raise_listed("pictures", problems)
+    raise_listed("images", problems)
     return images
 
 
 def scan_inputs(inputs: Inputs) -> tuple[list[Image], list[str]]:
-    """The pictures of some inputs, and what is wrong with the others.
+    """The images of some inputs, and what is wrong with the others.
 
-    Pictures that are open already stay as they are, in their order.
+    Images that are open already stay as they are, in their order.
     """
     if isinstance(inputs, list) and inputs and isinstance(inputs[0], Image):
         return inputs, []
@@ -112,7 +112,7 @@ def scan_inputs(inputs: Inputs) -> tuple[list[Image], list[str]]:
 
 
 def image_problem(image: Image | str, error: Exception) -> str:
-    """What is wrong with a picture, in one line that names it."""
+    """What is wrong with an image, in one line that names it."""
     name = image if isinstance(image, str) else image.name
     text = " ".join(str(error).split()) or type(error).__name__
     return text if text.startswith(name) else f"{name}: {text}"
@@ -129,7 +129,7 @@ def _images(item: Source, name: str) -> Iterator[Image]:
     else:
         entries = [((source, page), shape) for page, shape in probe(source)]
     if not entries:
-        raise DscError("found no picture in it")
+        raise DscError("found no image in it")
     for number, (origin, shape) in enumerate(entries):
         numbered = name if len(entries) == 1 else f"{name}[{number}]"
         yield Image(numbered, item.label, (int(shape[0]), int(shape[1])), origin)

@@ -1,4 +1,4 @@
-"""Which pictures are meant: files, folders, folders of classes, globs, Zarr and arrays."""
+"""Which images are meant: files, folders, folders of classes, globs, Zarr and arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Input = str | os.PathLike[str] | NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A file, a Zarr or an array that holds pictures."""
+    """A file, a Zarr or an array that holds images."""
 
     place: Path | str | NDArray[Any]  # path of a file, URL or path of a Zarr, or an array
     label: str | None = None  # its class, if it comes from a folder of one
@@ -29,11 +29,11 @@ class Source:
 
 
 def find(inputs: Input | Iterable[Input]) -> tuple[list[Source], list[str]]:
-    """Everything that holds pictures, sorted by path, and what is wrong with the inputs.
+    """Everything that holds images, sorted by path, and what is wrong with the inputs.
 
-    A folder stands for the pictures in it. If it has none but its subfolders have, each of them is
+    A folder stands for the images in it. If it has none but its subfolders have, each of them is
     a class. If several folders are given, each of them is a class. Classes count only if every
-    picture has one, and not all the same.
+    image has one, and not all the same.
     """
     single = isinstance(inputs, str | os.PathLike | np.ndarray)
     given = [inputs] if single else list(inputs)  # type: ignore[arg-type]
@@ -47,7 +47,7 @@ def find(inputs: Input | Iterable[Input]) -> tuple[list[Source], list[str]]:
         else:
             found += _expand(Path(text).expanduser(), problems)
     if not found and not problems:
-        problems.append("found no input, need pictures: files, folders, globs or Zarr arrays")
+        problems.append("found no input, need images: files, folders, globs or Zarr arrays")
     return _with_classes(_sorted(found)), problems
 
 
@@ -92,7 +92,7 @@ def _expand_folder(folder: Path, problems: list[str]) -> Iterator[Source]:
     classes = {sub.name: inside for sub in sorted(folders) if (inside := _images_in(sub))}
     if direct and classes:
         problems.append(
-            f"{folder}: found pictures in it and in its folders {', '.join(classes)}: say which, "
+            f"{folder}: found images in it and in its folders {', '.join(classes)}: say which, "
             f"for example '{folder}/*{direct[0].suffix}'"
         )
     elif direct:
@@ -100,7 +100,7 @@ def _expand_folder(folder: Path, problems: list[str]) -> Iterator[Source]:
     elif classes:
         yield from (Source(path, name) for name, inside in classes.items() for path in inside)
     else:
-        problems.append(f"{folder}: found no pictures in it, nor in folders directly below it")
+        problems.append(f"{folder}: found no images in it, nor in folders directly below it")
 
 
 def _images_in(folder: Path) -> list[Path]:

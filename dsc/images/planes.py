@@ -1,4 +1,4 @@
-"""Zarr arrays of others, read as pictures: plain arrays and the full size of an OME-Zarr."""
+"""Zarr arrays of others, read as images: plain arrays and the full size of an OME-Zarr."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ COLORS = (3, 4)  # length of a last axis that is taken for red, green, blue (and
 
 @dataclass(frozen=True)
 class Plane:
-    """One picture inside a Zarr array that is not ours."""
+    """One image inside a Zarr array that is not ours."""
 
     url: str  # the Zarr store, and the array in it ("" if the store is the array)
     path: str
     metadata: str  # SHA-256 of the array's metadata, by which a change is noticed
-    index: tuple[int, ...]  # where the picture is along the leading axes
-    shape: tuple[int, int]  # (y, x) of the picture and of the array's chunks
+    index: tuple[int, ...]  # where the image is along the leading axes
+    shape: tuple[int, int]  # (y, x) of the image and of the array's chunks
     chunks: tuple[int, int]
 
     def read(self, y: slice, x: slice) -> NDArray[Any]:
@@ -38,10 +38,10 @@ class Plane:
 
 
 def open_planes(url: str | PathLike[str]) -> list[Plane]:
-    """All pictures of a Zarr array or of level 0 of an OME-Zarr.
+    """All images of a Zarr array or of level 0 of an OME-Zarr.
 
-    A 2-D array is one picture, a 3-D one a stack of them, or one in color if its last axis has 3
-    or 4 entries. In an OME-Zarr every time, channel and depth is a picture.
+    A 2-D array is one image, a 3-D one a stack of them, or one in color if its last axis has 3
+    or 4 entries. In an OME-Zarr every time, channel and depth is an image.
     """
     place = normalize(url)
     with reported(place, "opened as Zarr"):
@@ -57,7 +57,7 @@ def open_planes(url: str | PathLike[str]) -> list[Plane]:
     n_leading = array.ndim - 2 - color
     if n_leading < 0 or (n_leading > 1 and not path):
         raise DscError(
-            f"{place}: found a {array.ndim}-D array, need (y, x), (picture, y, x) or an OME-Zarr"
+            f"{place}: found a {array.ndim}-D array, need (y, x), (image, y, x) or an OME-Zarr"
         )
     y, x = (int(size) for size in array.shape[n_leading : n_leading + 2])
     cy, cx = (int(size) for size in array.chunks[n_leading : n_leading + 2])
@@ -71,7 +71,7 @@ def open_planes(url: str | PathLike[str]) -> list[Plane]:
 def _full_size(url: str, attributes: dict[str, Any]) -> str:
     """The path of level 0 in an OME-Zarr group (versions up to 0.4, and 0.5 on)."""
     if "dsc_kind" in attributes:
-        raise DscError(f"{url}: found a store of {attributes['dsc_kind']}, need pictures")
+        raise DscError(f"{url}: found a store of {attributes['dsc_kind']}, need images")
     scales = attributes.get("ome", attributes).get("multiscales")
     try:
         level, axes = scales[0]["datasets"][0]["path"], scales[0].get("axes", "yx")

@@ -1,4 +1,4 @@
-"""Pictures in tiles: which tiles there are, and what a window shares with each."""
+"""Images in tiles: which tiles there are, and what a window shares with each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BAND = 2**20  # pixels in a row of tiles, about: two of them should fit into the
 
 
 class Tile(NamedTuple):
-    """One tile of a picture."""
+    """One tile of an image."""
 
     number: int  # its place in the order row by row
     y: slice  # its rows and columns
@@ -28,9 +28,9 @@ def _overlap(a: slice, b: slice) -> tuple[slice, slice]:
 
 
 def tile_shape(shape: tuple[int, int], chunks: tuple[int, int] = (1, 1)) -> tuple[int, int]:
-    """A tile of about `TILE` for a picture of this shape, of whole chunks of its array.
+    """A tile of about `TILE` for an image of this shape, of whole chunks of its array.
 
-    The tiles of wide pictures are lower and wider.
+    The tiles of wide images are lower and wider.
     """
     rows = min(TILE[0], max(32, BAND // shape[1]))
     wanted = (rows, TILE[0] * TILE[1] // rows)

@@ -1,4 +1,4 @@
-"""Pictures as files."""
+"""Images as files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WRITABLE = (".npy", ".png", ".tif", ".tiff")
 
 
 def check_new_file(out: str) -> Path:
-    """The path of a picture to be written, refused if it cannot be."""
+    """The path of an image to be written, refused if it cannot be."""
     path = Path(out)
     if path.suffix.lower() not in WRITABLE:
         raise DscError(f"out: found {out!r}, need a name that ends in .npy, .png or .tif")

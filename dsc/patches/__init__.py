@@ -1,4 +1,4 @@
-"""From pictures to patches, and one way to read patches wherever they are."""
+"""From images to patches, and one way to read patches wherever they are."""
 
 from dsc.patches import schema as _schema
 from dsc.patches.arrays import ArrayPatches, as_source

@@ -1,4 +1,4 @@
-"""The pictures of a patch set, as they are stored: in stacks of one size, or by reference."""
+"""The images of a patch set, as they are stored: in stacks of one size, or by reference."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dsc.images import CACHE, Image, Plane, Tile, tiles_of, to_grey
 from dsc.patches.scan import Scan, digest
 from dsc.store import Store, add_group
 
-CHUNK_PIXELS = 2**18  # in a chunk of a stack of small pictures
+CHUNK_PIXELS = 2**18  # in a chunk of a stack of small images
 
 Floats = NDArray[np.float32]
 
 
 class Region(NamedTuple):
-    """A window of a picture, C-contiguous, and the place of its first pixel."""
+    """A window of an image, C-contiguous, and the place of its first pixel."""
 
     pixels: Floats
     y: int
@@ -31,14 +31,14 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """Consecutive pictures of one shape."""
+    """Consecutive images of one shape."""
 
-    first: int  # which pictures
+    first: int  # which images
     count: int
     shape: tuple[int, int]  # (y, x) of each, and of its tiles
     tile: tuple[int, int]
     stack: str | None = None  # the array that holds them, if they are stored here
-    plane: Plane | None = None  # the one picture of a Zarr array that is referred to, otherwise
+    plane: Plane | None = None  # the one image of a Zarr array that is referred to, otherwise
     digests: tuple[str, ...] = ()  # SHA-256 of its tiles, by which a change is noticed
 
     @property
@@ -50,7 +50,7 @@ class Run:
 
 
 def _runs(images: list[Image], scans: list[Scan]) -> list[Run]:
-    """Group pictures: equal shapes in a row share a stack, Zarr arrays are referred to."""
+    """Group images: equal shapes in a row share a stack, Zarr arrays are referred to."""
     runs: list[Run] = []
     n_stacks = 0
     for number, (image, seen) in enumerate(zip(images, scans, strict=True)):
@@ -59,21 +59,21 @@ def _runs(images: list[Image], scans: list[Scan]) -> list[Run]:
         elif runs and runs[-1].stack and runs[-1].shape == image.shape:
             runs[-1] = replace(runs[-1], count=runs[-1].count + 1)
         else:
-            stack = f"pictures/stack_{n_stacks:05d}"
+            stack = f"images/stack_{n_stacks:05d}"
             runs.append(Run(number, 1, image.shape, image.tile, stack))
             n_stacks += 1
     return runs
 
 
 def write_album(store: Store, images: list[Image], scans: list[Scan]) -> None:
-    """Write the table of the pictures, and those that are not referred to."""
+    """Write the table of the images, and those that are not referred to."""
     runs = _runs(images, scans)
     stacks = {
-        run.stack.removeprefix("pictures/"): ((run.count, *run.shape), run.chunks)
+        run.stack.removeprefix("images/"): ((run.count, *run.shape), run.chunks)
         for run in runs
         if run.stack
     }
-    add_group(store, "pictures", stacks, {"runs": [asdict(run) for run in runs]})
+    add_group(store, "images", stacks, {"runs": [asdict(run) for run in runs]})
     for run in runs:
         if run.stack is None:
             continue
@@ -93,17 +93,17 @@ def _read_same(image: Image, seen: Scan, tile: Tile) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Album:
-    """The pictures of a stored patch set, read by region."""
+    """The images of a stored patch set, read by region."""
 
     store: Store
     runs: tuple[Run, ...]
 
     def run_of(self, image: int) -> Run:
-        """The run that a picture belongs to."""
+        """The run that an image belongs to."""
         return self.runs[bisect.bisect_right(self.runs, image, key=lambda run: run.first) - 1]
 
     def region(self, image: int, y: slice, x: slice) -> Region:
-        """Rows `y` and columns `x` of a picture (and maybe more columns)."""
+        """Rows `y` and columns `x` of an image (and maybe more columns)."""
         run = self.run_of(image)
         first, *others = tiles_of(run.shape, run.tile, y, x)
         if not others:
@@ -117,7 +117,7 @@ class Album:
         return Region(pixels, y.start, x.start)
 
     def _read_tile(self, run: Run, image: int, tile: Tile) -> Floats:
-        if run.stack is not None:  # a chunk holds this tile of several small pictures
+        if run.stack is not None:  # a chunk holds this tile of several small images
             step = run.chunks[0]
             begin, member = divmod(image - run.first, step)
             key = (self.store.url, self.store.token, run.stack, begin, tile.number)
@@ -142,8 +142,8 @@ class Album:
 
 @lru_cache(maxsize=16)
 def open_album(store: Store) -> Album:
-    """The pictures of a stored patch set."""
-    table = [_tuples(entry) for entry in store.group_attributes("pictures")["runs"]]
+    """The images of a stored patch set."""
+    table = [_tuples(entry) for entry in store.group_attributes("images")["runs"]]
     for entry in table:
         entry["plane"] = entry["plane"] and Plane(**_tuples(entry["plane"]))
     return Album(store, tuple(Run(**entry) for entry in table))

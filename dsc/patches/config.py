@@ -29,10 +29,10 @@ class PatchConfig(Options):
     )
     center: bool = option(False, "Subtract the mean of the disk's pixels.")
     unit: bool = option(False, "Divide by the norm of the disk's pixels, after centering.")
-    per_image: int | None = option(None, "Take this many random patches of every picture.")
+    per_image: int | None = option(None, "Take this many random patches of every image.")
     per_class: int | None = option(None, "Take this many random patches of every class.")
     rotate: tuple[float, ...] = option(
-        (), "Turn every patch, in its picture, by one of these angles (degrees) at random."
+        (), "Rotate every patch, in its image, by one of these angles (degrees) at random."
     )
     materialize: str | None = option(
         None,

@@ -1,8 +1,8 @@
-"""The one cutter: disks out of pictures, of stacks of squares and of grids of windows.
+"""The one cutter: disks out of images, of stacks of squares and of grids of windows.
 
-Turned patches are sampled from the quintic spline through the pixels of their picture. Its
+Rotated patches are sampled from the quintic spline through the pixels of their image. Its
 coefficients at a pixel depend on all pixels, though hardly on far ones: they are computed in fixed
-cells of the picture with `REACH` pixels around, where the influence of what is left out has fallen
+cells of the image with `REACH` pixels around, where the influence of what is left out has fallen
 to 1e-12. A patch's bits depend on its cell alone.
 """
 
@@ -30,7 +30,7 @@ Indices = NDArray[np.int64]
 
 
 class Positions(NamedTuple):
-    """Where patches are: picture, first row, first column, and turn if they have one."""
+    """Where patches are: image, first row, first column, and rotation if they have one."""
 
     image: NDArray[np.int32]
     y: NDArray[np.int32]
@@ -39,7 +39,7 @@ class Positions(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Patches of one picture and one tile or cell of it: where they go, and where they are."""
+    """Patches of one image and one tile or cell of it: where they go, and where they are."""
 
     image: int
     rows: Indices
@@ -56,7 +56,7 @@ class Cutter:
     unit: bool
 
     def cut_album(self, album: Album, at: Positions, out: Floats) -> None:
-        """Write the disks at these positions of pictures to (patch, pixel)."""
+        """Write the disks at these positions of images to (patch, pixel)."""
         for image, rows in _groups(at.image):
             run = album.run_of(image)
             y, x = at.y[rows].astype(np.int64), at.x[rows].astype(np.int64)
@@ -94,7 +94,7 @@ class Cutter:
         )
         key = (album.store, "spline", at.image, cell)
         if (spline := CACHE.get(key)) is None:
-            from scipy.ndimage import spline_filter  # takes a while, and few sets are turned
+            from scipy.ndimage import spline_filter  # takes a while, and few sets are rotated
 
             region = album.region(at.image, y, x)
             pixels = region.pixels[:, x.start - region.x : x.stop - region.x].astype(np.float64)
@@ -103,7 +103,7 @@ class Cutter:
         middle = (self.diameter - 1) / 2
         center = (at.y + middle - y.start, at.x + middle - x.start)
         disk = np.ascontiguousarray(disk_pixels(self.diameter).T - middle)
-        kernels.cut_turned(spline, *center, rotation, *disk, at.rows, self.center, self.unit, out)
+        kernels.cut_rotated(spline, *center, rotation, *disk, at.rows, self.center, self.unit, out)
 
 
 def cut_grid(

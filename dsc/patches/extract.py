@@ -1,6 +1,6 @@
-"""`extract_patches`: from pictures to a patch set on disk.
+"""`extract_patches`: from images to a patch set on disk.
 
-Pictures are looked at first (hashes, filter), and nothing is written before all of them are known
+Images are looked at first (hashes, filter), and nothing is written before all of them are known
 to be good. What is kept of a look is a bit per window.
 """
 
@@ -36,7 +36,7 @@ CHUNK_BYTES = 8 * 2**20  # of coordinates in a chunk, at most
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """Pictures, what was seen of each, and what was asked for."""
+    """Images, what was seen of each, and what was asked for."""
 
     images: list[Image]
     scans: list[Scan]
@@ -52,7 +52,7 @@ class _Choice:
 
     @property
     def first_windows(self) -> list[int]:
-        """The number of each picture's first window among all: what random choices hang on."""
+        """The number of each image's first window among all: what random choices hang on."""
         return list(accumulate((seen.n_windows for seen in self.scans[:-1]), initial=0))
 
 
@@ -62,12 +62,12 @@ def extract_patches(
     config: PatchConfig | None = None,
     progress: Callable[[Any], None] | bool | None = None,
 ) -> StoredPatches:
-    """Take patches from pictures and write a patch set.
+    """Take patches from images and write a patch set.
 
     Parameters
     ----------
     inputs
-        Pictures, as `open_images` takes or returns them. Those of Zarr arrays are referred to,
+        Images, as `open_images` takes or returns them. Those of Zarr arrays are referred to,
         not copied.
     out
         Path or URL of the new patch set.
@@ -78,7 +78,7 @@ def extract_patches(
 
     Returns
     -------
-    The patch set, opened. A patch's number is its place in the order (picture, y, x).
+    The patch set, opened. A patch's number is its place in the order (image, y, x).
     """
     config = PatchConfig() if config is None else config
     check_free(out)
@@ -120,7 +120,7 @@ def _look(inputs: Inputs, config: PatchConfig, meter: Meter) -> _Choice:
     images, problems = scan_inputs(inputs)
     scans = []
     n_windows = sum(math.prod(image.shape) // config.stride**2 for image in images)  # about
-    meter.begin(Stage(f"look at {len(images):,} pictures", n_windows))
+    meter.begin(Stage(f"look at {len(images):,} images", n_windows))
     n_done = 0
 
     def tick(count: int) -> None:
@@ -134,13 +134,13 @@ def _look(inputs: Inputs, config: PatchConfig, meter: Meter) -> _Choice:
         except Exception as error:  # whatever a decoder raises is the file's fault
             problems.append(image_problem(image, error))
     if config.per_class is not None and any(image.label is None for image in images):
-        problems.append("per_class: found pictures without a class, need one folder per class")
-    raise_listed("pictures", problems)
+        problems.append("per_class: found images without a class, need one folder per class")
+    raise_listed("images", problems)
     return _Choice(images, scans, config)
 
 
 def _subset(choice: _Choice) -> _Choice:
-    """Thin the patches of every picture or class to a random choice."""
+    """Thin the patches of every image or class to a random choice."""
     config, scans, firsts = choice.config, choice.scans, choice.first_windows
     if config.per_image is None and config.per_class is None:
         return choice
@@ -171,7 +171,7 @@ def _positions(choice: _Choice) -> Iterator[Columns]:
             columns: Columns = {"image": np.full(len(index), image, np.int32), "y": y, "x": x}
             if config.rotate:
                 bits = uniform_bits(config.seed, "rotate", index + first)
-                columns["turn"] = angles[(bits % np.uint64(len(angles))).astype(np.int64)]
+                columns["rotation"] = angles[(bits % np.uint64(len(angles))).astype(np.int64)]
             waiting.append(columns)
             n_waiting += len(index)
             if n_waiting >= CHUNK:
@@ -196,12 +196,12 @@ def _create(out: str | PathLike[str], choice: _Choice, basis: SteerableBasis | N
     attributes: dict[str, Any] = {
         "n_patches": choice.n_patches,
         **{name: getattr(config, name) for name in ("diameter", "center", "unit")},
-        "turned": bool(config.rotate),
+        "rotated": bool(config.rotate),
         "fingerprint": _fingerprint(choice),
         "configuration": asdict(config),
-        "picture_names": [image.name for image in choice.images],
+        "image_names": [image.name for image in choice.images],
     }
-    variables = ["label"] * bool(labels) + ["turn"] * bool(config.rotate)
+    variables = ["label"] * bool(labels) + ["rotation"] * bool(config.rotate)
     sizes, chunk = {"patch": choice.n_patches}, CHUNK
     if labels:
         attributes["label_names"] = labels
@@ -215,10 +215,10 @@ def _create(out: str | PathLike[str], choice: _Choice, basis: SteerableBasis | N
 
 
 def _fingerprint(choice: _Choice) -> str:
-    """SHA-256 of what defines the patches: pictures, positions, normalisation."""
+    """SHA-256 of what defines the patches: images, positions, normalisation."""
     config, hashed = choice.config, [seen.sha256 for seen in choice.scans]
     header = [config.diameter, config.center, config.unit, hashed]
-    hashes = {name: hashlib.sha256() for name in ("image", "y", "x", "turn")}
+    hashes = {name: hashlib.sha256() for name in ("image", "y", "x", "rotation")}
     for columns in _positions(choice):
         for name, column in columns.items():
             hashes[name].update(column.astype(column.dtype.newbyteorder("<")).data)

@@ -11,8 +11,8 @@ from numba import boolean, float32, float64, int64, njit, types, void
 
 NOTHING = 1e-24  # energy after centering, as a part of all: float32 pixels vary by more, or not
 
-# A turned disk reaches half a pixel past its window, and a spline value needs three pixels on each
-# side: windows of turned patches begin and end so many pixels inside the picture.
+# A rotated disk reaches half a pixel past its window, and a spline value needs three pixels on each
+# side: windows of rotated patches begin and end so many pixels inside the image.
 MARGIN = 3
 
 _TAPS = 6  # samples along an axis that a quintic spline value is made of
@@ -67,9 +67,9 @@ def _normalize(out, p, center, unit):
 
 @_compile(_READ, _INDEX, _INDEX, _INDEX, boolean, boolean, _OUT)
 def cut(image, start, row, offset, center, unit, out):
-    """Cut disks: out[row[i]] = picture[start[i] + offset], centered and scaled.
+    """Cut disks: out[row[i]] = image[start[i] + offset], centered and scaled.
 
-    picture is flat; start is where a patch's window begins in it, offset where the pixels of the
+    image is flat; start is where a patch's window begins in it, offset where the pixels of the
     disk are from there.
     """
     normed = center or unit
@@ -95,15 +95,15 @@ def _weights(t, weight):
 
 
 @_compile(_COEFFICIENTS, *[float64[::1]] * 5, _INDEX, boolean, boolean, _OUT)
-def cut_turned(spline, y, x, turn, dy, dx, row, center, unit, out):
-    """Sample disks turned counter-clockwise about their centres (y, x) from spline coefficients.
+def cut_rotated(spline, y, x, rotation, dy, dx, row, center, unit, out):
+    """Sample disks rotated counter-clockwise about their centres (y, x) from spline coefficients.
 
     dy, dx (pixel,) are the disk's pixels from its centre; the one that lands there came from the
-    place turned back.
+    place rotated back.
     """
     wy, wx = np.empty(_TAPS), np.empty(_TAPS)
     for i in range(y.size):
-        cos, sin = np.cos(turn[i]), np.sin(turn[i])
+        cos, sin = np.cos(rotation[i]), np.sin(rotation[i])
         for k in range(dy.size):
             sy = y[i] + dx[k] * sin + dy[k] * cos
             sx = x[i] + dx[k] * cos - dy[k] * sin

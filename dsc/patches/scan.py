@@ -1,4 +1,4 @@
-"""Looking at a picture once, tile by tile: its hash, and which of its windows are patches."""
+"""Looking at an image once, tile by tile: its hash, and which of its windows are patches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Grid:
-    """The windows of a picture that may become patches, numbered row by row."""
+    """The windows of an image that may become patches, numbered row by row."""
 
     margin: int  # first row and first column of the first window
     stride: int  # pixels between windows
@@ -30,13 +30,13 @@ class Grid:
 
     @staticmethod
     def of(shape: tuple[int, int], config: PatchConfig) -> Grid:
-        """The grid of a picture of this shape."""
+        """The grid of an image of this shape."""
         margin = kernels.MARGIN if config.rotate else 0
         least = config.diameter + 2 * margin
         if min(shape) < least:
             raise DscError(
                 f"found {shape[0]} × {shape[1]} pixels, need at least {least} × {least} for "
-                f"{'turned ' if margin else ''}patches of diameter {config.diameter}"
+                f"{'rotated ' if margin else ''}patches of diameter {config.diameter}"
             )
         n_y, n_x = ((size - least) // config.stride + 1 for size in shape)
         return Grid(margin, config.stride, n_y, n_x)
@@ -61,11 +61,11 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """What was seen of a picture."""
+    """What was seen of an image."""
 
     grid: Grid  # its windows
     digests: tuple[str, ...]  # SHA-256 of every tile's grey values, row by row
-    sha256: str  # of the picture as a whole
+    sha256: str  # of the image as a whole
     # one entry per row of tiles: the number of its first window, how many it has, and a bit for
     # each that says whether it is a patch
     kept: tuple[tuple[int, int, NDArray[np.uint8]], ...]
@@ -105,7 +105,7 @@ def digest(pixels: NDArray[np.float32]) -> str:
 
 
 def scan(image: Image, config: PatchConfig, tick: Callable[[int], None] = lambda _: None) -> Scan:
-    """Hash a picture and find its patches; calls `tick` with the windows of every tile."""
+    """Hash an image and find its patches; calls `tick` with the windows of every tile."""
     grid = Grid.of(image.shape, config)
     digests: list[str] = []
     kept = []

@@ -9,12 +9,12 @@ _optional = partial(Variable, required=False)
 
 register(
     "patches",
-    Variable("image", _PATCH, "int32", "number of the picture a patch comes from"),
+    Variable("image", _PATCH, "int32", "number of the image a patch comes from"),
     Variable("y", _PATCH, "int32", "first row of a patch's window", "pixel"),
     Variable("x", _PATCH, "int32", "first column of a patch's window", "pixel"),
     _optional("label", _PATCH, "int32", "class of a patch, see the attribute label_names"),
     _optional(
-        "turn", _PATCH, "float32", "counter-clockwise turn of the patch about its centre", "radian"
+        "rotation", _PATCH, "float32", "counter-clockwise, about the centre of the patch", "radian"
     ),
     _optional(
         "coords", (*_PATCH, "coord"), "float32", "coordinates of a patch in the basis stored here",
@@ -26,7 +26,7 @@ register(
     ),
     *basis_schema(required=False),
     Variable(
-        "pictures", ("image", "y", "x"), "float32", "consecutive pictures of one size, grey values",
+        "images", ("image", "y", "x"), "float32", "consecutive images of one size, grey values",
         group=True,
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Patch sets in a store: cut from their pictures when they are read, or materialised."""
+"""Patch sets in a store: cut from their images when they are read, or materialised."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StoredPatches(PatchReader):
     label_names
         Names of the classes, empty if there are none.
     rotated
-        Whether patches are turned.
+        Whether patches are rotated.
     materialized
         Name of the basis whose coordinates are stored, None if there is none.
     start, stop
@@ -71,9 +71,9 @@ class StoredPatches(PatchReader):
         return replace(self, start=start, stop=stop)
 
     def positions(self, start: int, stop: int) -> Positions:
-        """Where patches are in which pictures."""
+        """Where patches are in which images."""
         self._check(start, stop)
-        names = ("image", "y", "x", "turn") if self.rotated else ("image", "y", "x")
+        names = ("image", "y", "x", "rotation") if self.rotated else ("image", "y", "x")
         return Positions(*_rows(self.store, names, start, stop))
 
     def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
@@ -115,7 +115,7 @@ def open_patches(url: str | PathLike[str]) -> StoredPatches:
     """Open a patch set that `extract_patches` wrote, at a path or URL."""
     if Path(url).suffix.lower() in SUFFIXES and Path(url).is_file():
         raise DscError(
-            f"{url}: found a picture, need a patch set: cut patches out of it first, "
+            f"{url}: found an image, need a patch set: cut patches out of it first, "
             f"`dsc patches {url} --out patches.zarr`, then use patches.zarr"
         )
     return of_store(open_store(url, "patches"))
@@ -128,7 +128,7 @@ def of_store(store: Store) -> StoredPatches:
     return StoredPatches(
         store,
         **{name: found[name] for name in same},
-        rotated=found["turned"],
+        rotated=found["rotated"],
         label_names=tuple(found.get("label_names", ())),
         materialized=found.get("basis"),
         start=0,
@@ -139,7 +139,7 @@ def of_store(store: Store) -> StoredPatches:
 def materialize_span(store: Store, start: int, stop: int) -> None:
     """Compute and write the coordinates of some patches, in whole chunks, of an unfinished set.
 
-    The positions, the pictures and the basis are there already. A task that may run anywhere, at
+    The positions, the images and the basis are there already. A task that may run anywhere, at
     the same time as others, and again.
     """
     patches = replace(of_store(store), materialized=None)  # not those that are not there yet

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsc.basis import SteerableBasis, as_rows, bad_values, check_values, row_chunks
 from dsc.errors import DscError, count_problem
 from dsc.pursuit import kernels, still
-from dsc.pursuit.tables import Turns, search_tables, still_tables, turn_tables
+from dsc.pursuit.tables import Rotations, rotation_tables, search_tables, still_tables
 from dsc.show import Card
 
 EMPTY = kernels.EMPTY
@@ -179,7 +179,7 @@ class Coder:
             np.require(codes.atom, np.uint16, ["C", "W"]),
             np.require(codes.angle, np.uint16, ["C", "W"]),
             np.require(codes.coef, np.float32, ["C", "W"]),
-            *self._turns,
+            *self._rotations,
             coords,
         )
         return coords
@@ -202,9 +202,9 @@ class Coder:
         return residual, float(np.einsum("pc,pc->", mapped, residual, dtype=np.float64))
 
     @cached_property
-    def _turns(self) -> Turns:
-        """What turns the atoms."""
-        return turn_tables(self.atoms, self.basis, self.n_angles)
+    def _rotations(self) -> Rotations:
+        """What rotates the atoms."""
+        return rotation_tables(self.atoms, self.basis, self.n_angles)
 
     @cached_property
     def _pursuit(self) -> tuple[Callable[..., int], tuple[Any, ...]]:
@@ -212,7 +212,7 @@ class Coder:
         if self.n_angles == 1 and len(self.atoms) <= MOST_STILL:
             return still.pursue, still_tables(self.atoms)
         search = search_tables(self.atoms, self.basis, self.n_angles)
-        return kernels.pursue, (*self._turns, *search)
+        return kernels.pursue, (*self._rotations, *search)
 
 
 def encode(
@@ -236,7 +236,7 @@ def encode(
     sparsity
         Atoms per patch at most.
     n_angles
-        Size of the angle grid; None for 60, or 1 if nothing in the basis turns.
+        Size of the angle grid; None for 60, or 1 if nothing in the basis rotates.
     tolerance
         Stop coding a patch once its residual energy (in coordinates) is at most this.
 
@@ -300,7 +300,7 @@ def check_atoms(atoms: ArrayLike, basis: SteerableBasis) -> Floats:
 
 
 def check_angles(n_angles: int | None, basis: SteerableBasis) -> int:
-    """The size of the angle grid, by default 60, or 1 where nothing turns."""
+    """The size of the angle grid, by default 60, or 1 where nothing rotates."""
     if n_angles is None:
         return DEFAULT_ANGLES if basis.max_frequency else 1
     if problem := count_problem("n_angles", n_angles, 1, EMPTY):

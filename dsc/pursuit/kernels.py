@@ -247,11 +247,11 @@ def dot(a, i, b, j):
 
 
 @_inline
-def turn(atoms, swapped, m, cos, sin, angle, out, slot):
+def rotate(atoms, swapped, m, cos, sin, angle, out, slot):
     """Row `slot` of out = R(θ) d_m, with the cosines and signed sines of each coordinate."""
     for c in range(0, out.shape[1], LANES):
-        turned = mul(load(swapped, (m, c)), load(sin, (angle, c)))
-        store(out, (slot, c), fma(load(atoms, (m, c)), load(cos, (angle, c)), turned))
+        rotated = mul(load(swapped, (m, c)), load(sin, (angle, c)))
+        store(out, (slot, c), fma(load(atoms, (m, c)), load(cos, (angle, c)), rotated))
 
 
 @_inline
@@ -377,7 +377,7 @@ def pursue(
 ):
     """Rotational OMP of all rows of `coords` (patch, coord), a block at a time.
 
-    `atoms` to `coord_sin` are the `Turns` and `packed` to `n_rounds` the `Search` of `tables`.
+    `atoms` to `coord_sin` are the `Rotations` and `packed` to `n_rounds` the `Search` of `tables`.
     out_* (patch, slot) and out_error (patch,) come in as empty codes. Returns −1, or the number of
     the first patch whose energy is no number that can be coded.
     """
@@ -437,7 +437,7 @@ def pursue(
                 if not live[lane]:
                     continue
                 slot = lane * sparsity + k
-                turn(atoms, swapped, m, coord_cos, coord_sin, angle, chosen, slot)
+                rotate(atoms, swapped, m, coord_cos, coord_sin, angle, chosen, slot)
                 gain = refit(patches, lane, chosen, k, inverse, projection, coefs)
                 if gain < 0:
                     live[lane] = False
@@ -457,16 +457,16 @@ def pursue(
 @_compile
 def synthesize(atom, angle, coef, atoms, swapped, order, coord_cos, coord_sin, out):
     """out_p = Σ_k a_pk R(θ_pk) d_pk: (patch, slot) codes → (patch, coord)."""
-    turned = np.zeros((1, atoms.shape[1]), np.float32)
+    rotated = np.zeros((1, atoms.shape[1]), np.float32)
     total = np.zeros(atoms.shape[1], np.float32)
     for p in range(out.shape[0]):
         total[:] = 0
         for k in range(atom.shape[1]):
             if atom[p, k] == EMPTY:
                 continue
-            turn(atoms, swapped, atom[p, k], coord_cos, coord_sin, angle[p, k], turned, 0)
+            rotate(atoms, swapped, atom[p, k], coord_cos, coord_sin, angle[p, k], rotated, 0)
             for c in range(0, total.size, LANES):
-                product = fma(splat(coef[p, k]), load(turned, (0, c)), load(total, c))
+                product = fma(splat(coef[p, k]), load(rotated, (0, c)), load(total, c))
                 store(total, c, product)
         for c in range(out.shape[1]):
             out[p, order[c]] = total[c]

@@ -1,4 +1,4 @@
-"""The compiled loop of OMP where atoms do not turn.
+"""The compiled loop of OMP where atoms do not rotate.
 
 With one angle the products of an atom with a residual are those with the patch less those with the
 atoms already chosen,

@@ -21,8 +21,8 @@ Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
 
-class Turns(NamedTuple):
-    """What turns an atom by a grid angle: R(θ) d = d · cos + swapped · sin.
+class Rotations(NamedTuple):
+    """What rotates an atom by a grid angle: R(θ) d = d · cos + swapped · sin.
 
     atoms and swapped (atom, packed coord padded), the latter with each (cos, sin) pair exchanged;
     order (packed coord) the coordinate that stands there; cos and sin (angle, packed coord padded).
@@ -36,7 +36,7 @@ class Turns(NamedTuple):
 
 
 class Still(NamedTuple):
-    """What codes with atoms that do not turn.
+    """What codes with atoms that do not rotate.
 
     order (coord) the coordinates as they are; atoms (atom, coord padded); columns (coord, atom
     padded) their transpose; squares (atom, atom padded) their Gram matrix.
@@ -64,11 +64,11 @@ class Search(NamedTuple):
     n_rounds: int
 
 
-def turn_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Turns:
-    """The turns of these atoms on a grid of `n_angles`."""
+def rotation_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Rotations:
+    """The rotations of these atoms on a grid of `n_angles`."""
     order, partner, cos, sin = _coordinate_waves(basis.frequency.tobytes(), n_angles)
     packed = atoms[:, order]
-    return Turns(_pad(packed, LANES), _pad(packed[:, partner], LANES), order, cos, sin)
+    return Rotations(_pad(packed, LANES), _pad(packed[:, partner], LANES), order, cos, sin)
 
 
 def still_tables(atoms: Floats) -> Still:
@@ -83,7 +83,7 @@ def still_tables(atoms: Floats) -> Still:
 def back_tables(
     basis: SteerableBasis, n_angles: int
 ) -> tuple[NDArray[np.uint32], Floats, Floats, Floats]:
-    """What turns coordinates back: packed order, cos, and sin on cosines and on sines apart.
+    """What rotates coordinates back: packed order, cos, and sin on cosines and on sines apart.
 
     R(−θ): c' = c cos + s sin and s' = s cos − c sin, with s the next and c the previous neighbour.
     """
@@ -170,7 +170,7 @@ def _folded_waves(highest: int, n_angles: int) -> Floats:
 
 
 def _grid_waves(steps: Integers, n_angles: int) -> tuple[Floats, Floats]:
-    """cos and sin of 2π · steps / n_angles, by exact reduction to the first turn."""
+    """cos and sin of 2π · steps / n_angles, by exact reduction to the first rotation."""
     grid = 2 * np.pi * np.arange(n_angles) / n_angles
     index = steps % n_angles
     return np.cos(grid).astype(np.float32)[index], np.sin(grid).astype(np.float32)[index]

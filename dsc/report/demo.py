@@ -47,6 +47,6 @@ def closing_words(demo: Demo) -> str:
         f"  rotational  {demo.mse['rotational']:.6f}   "
         f"({facts['ratio']:.2f} × the standard one's)\n\n"
         f"look at {demo.folder / 'index.html'}\n"
-        "then try: dsc patches YOUR_PICTURES --out patches.zarr --min-std 0.1 --unit\n"
+        "then try: dsc patches YOUR_IMAGES --out patches.zarr --min-std 0.1 --unit\n"
         "          dsc learn patches.zarr --out run"
     )

@@ -1,4 +1,4 @@
-"""Class maps: a colour for every class, and maps of pictures as files."""
+"""Class maps: a colour for every class, and maps of images as files."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ def paint(labels: NDArray[np.integer], colours: Colours) -> NDArray[np.uint8]:
 
 
 def map_files(images: Sequence[Image], folder: Path) -> list[Path]:
-    """The files of class maps; refuses names that exist or that two pictures share."""
+    """The files of class maps; refuses names that exist or that two images share."""
     files = [folder / f"{image.name.replace('/', '_')}.png" for image in images]
     taken = [path for path in files if path.exists() or files.count(path) > 1]
     if taken:
-        raise DscError(f"{taken[0]}: exists already, or two pictures share it: choose other names")
+        raise DscError(f"{taken[0]}: exists already, or two images share it: choose other names")
     return files
 
 
 def write_maps(model: TextureModel, images: Sequence[Image], folder: Path) -> None:
-    """Write the class map of every picture as a PNG of colours, black where there is no class."""
+    """Write the class map of every image as a PNG of colours, black where there is no class."""
     files = map_files(images, folder)
     check_images(images, model.config.diameter)
     folder.mkdir(parents=True, exist_ok=True)

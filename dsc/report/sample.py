@@ -134,7 +134,7 @@ def pick_worst(source: StoredPatches, sample: Sample) -> NDArray[np.int64]:
 def _compare(
     source: StoredPatches, model: Dictionary, sample: Sample, places: NDArray[np.int64]
 ) -> Comparison:
-    """Pictures of some patches of the sample."""
+    """Images of some patches of the sample."""
     pixels = np.concatenate([source.pixels(int(p), int(p) + 1) for p in sample.number[places]])
     arrays = ("atom", "angle", "coef", "error")
     some = replace(sample.codes, **{name: getattr(sample.codes, name)[places] for name in arrays})
@@ -155,7 +155,7 @@ def _facts(
         "left": float(sample.error.sum() / max(sample.energy.sum(), np.finfo(float).tiny)),
         "angles": np.bincount(used, minlength=model.n_angles).tolist(),
         "n_used": int(used.size),
-        "n_pictures": len(source.store.attributes.get("picture_names", ())),
+        "n_images": len(source.store.attributes.get("image_names", ())),
         **{
             name: [_patch_facts(source, sample, int(i), n_pixels) for i in places]
             for name, places in lists.items()
@@ -168,10 +168,10 @@ def _patch_facts(
 ) -> dict[str, Any]:
     number, energy = int(sample.number[place]), float(sample.energy[place])
     image, y, x = _position(source, number)
-    names = source.store.attributes.get("picture_names", ())
+    names = source.store.attributes.get("image_names", ())
     return {
         "patch": number,
-        "picture": names[image] if image < len(names) else f"picture {image}",
+        "image": names[image] if image < len(names) else f"image {image}",
         "y": y,
         "x": x,
         "error": float(sample.error[place]) / n_pixels,
@@ -181,7 +181,7 @@ def _patch_facts(
 
 
 def _position(source: StoredPatches, number: int) -> tuple[int, int, int]:
-    """Picture, y and x of a patch."""
+    """Image, y and x of a patch."""
     at = source.positions(number, number + 1)
     return int(at.image[0]), int(at.y[0]), int(at.x[0])
 

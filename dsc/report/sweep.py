@@ -31,7 +31,7 @@ def sweep_table(result: SweepResult) -> str:
         "",
         f"N is the diameter of a patch, K the atoms per patch, M the atoms per class. Mean ± "
         f"standard deviation of {validation.repeats} repeats with {validation.held_out:g} of the "
-        "training pictures held out; the best setting of each method is bold. Bins of the "
+        "training images held out; the best setting of each method is bold. Bins of the "
         f"histograms: {result.sweep.base.histogram}.",
     ]
     if len(grid.method) > 1:

@@ -80,7 +80,7 @@ def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dic
     return {
         "kind": KIND,
         "title": f"Texture classification of {data.name}",
-        "data": f"{len(data.train):,} training and {len(data.test):,} test pictures of {data.name}",
+        "data": f"{len(data.train):,} training and {len(data.test):,} test images of {data.name}",
         **_images_of(data),
         "config": {**asdict(model.config), "n_angles": model.labeller.n_angles},
         "accuracy": evaluation.accuracy,
@@ -100,7 +100,7 @@ def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dic
 
 
 def compared_method(path: str | PathLike[str], data: Benchmark) -> Method:
-    """The row of another evaluation, from its run folder; refused if it is of other pictures."""
+    """The row of another evaluation, from its run folder; refused if it is of other images."""
     file = Path(path) / "report" / "report.json"
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
@@ -111,7 +111,7 @@ def compared_method(path: str | PathLike[str], data: Benchmark) -> Method:
     found = {key: facts.get(key) for key in expected}
     if found != expected:
         raise DscError(
-            f"compare: {path} is of other pictures ({found}), need those of this run ({expected})"
+            f"compare: {path} is of other images ({found}), need those of this run ({expected})"
         )
     name = Path(path).name
     return Method(**row, source=f"the run {name}", group="compared", suite=data.name)

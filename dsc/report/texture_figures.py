@@ -22,7 +22,7 @@ MOST_LETTERS = 16  # of a class in a figure
 def accuracy_axis(by_angle: Sequence[dict[str, Any]]) -> float:
     """Where the axis of accuracies begins; it ends at one.
 
-    It shows the worst angle well above the bottom, and is never so short that a single picture
+    It shows the worst angle well above the bottom, and is never so short that a single image
     would look like a large error.
 
     Examples
@@ -44,7 +44,7 @@ def plot_angles(by_angle: Sequence[dict[str, Any]], overall: float) -> Figure:
     place = np.arange(len(by_angle))
     accuracy = np.array([one["accuracy"] for one in by_angle])
     with look.drawing():
-        figure, axes = look.make_axes("angle of the test pictures", "accuracy")
+        figure, axes = look.make_axes("angle of the test images", "accuracy")
         axes.bar(place, accuracy - 1, bottom=1, color=look.PALE, width=0.5)
         axes.plot(place, accuracy, "o", color=look.ACCENT, markersize=5.5, clip_on=False, zorder=3)
         axes.axhline(overall, color=look.SECOND, linewidth=1.2, linestyle=(0, (4, 3)))
@@ -91,7 +91,7 @@ def plot_confusion(confusion: Sequence[Sequence[int]], names: Sequence[str]) -> 
 def cell_strengths(confusion: Sequence[Sequence[int]]) -> NDArray[np.float64]:
     """How strongly each cell is coloured: more for a larger share of the row.
 
-    A single wrong picture is well visible; nothing is coloured where there is none. At most 0.52,
+    A single wrong image is well visible; nothing is coloured where there is none. At most 0.52,
     on which a count is readable on light pages and on dark ones.
     """
     count = np.array(confusion, np.float64)
@@ -132,14 +132,14 @@ def plot_atoms(atoms: Bytes, names: Sequence[str]) -> Figure:
 
 
 def plot_maps(maps: Sequence[ClassMap]) -> Figure:
-    """Test pictures, each beside the classes of its patches."""
+    """Test images, each beside the classes of its patches."""
     return _tiled([[one.image, one.painted] for one in maps], [_taken_for(one) for one in maps])
 
 
 def plot_pairs(mistakes: Sequence[Mistake]) -> Figure:
-    """Confused pictures: the picture, its nearest neighbour, one of its own class."""
+    """Confused images: the image, its nearest neighbour, one of its own class."""
     rows = [[one.query, one.nearest, one.example] for one in mistakes]
-    titles = ("test picture", "nearest", "of its own class")
+    titles = ("test image", "nearest", "of its own class")
     return _tiled(rows, [_taken_for(one) for one in mistakes], titles=titles)
 
 
@@ -149,7 +149,7 @@ def _tiled(
     width: float = 1.5,
     titles: Sequence[str] = (),
 ) -> Figure:
-    """Rows of pictures `width` inches wide, with a label before each row."""
+    """Rows of images `width` inches wide, with a label before each row."""
     gap, margin, top = 0.08, 1.6, 0.3 if titles else 0.0
     heights = [max(width * tile.shape[0] / tile.shape[1] for tile in row) for row in rows]
     total_width = margin + len(rows[0]) * (width + gap)

@@ -1,4 +1,4 @@
-"""What the report of a texture evaluation shows in pictures, made small for a page."""
+"""What the report of a texture evaluation shows in images, made small for a page."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dsc.show import atom_shades
 from dsc.texture import Evaluation, TextureModel, spread, unit_range
 
 COLUMNS = 10  # atoms in a row
-N_MAPS = 6  # pictures whose class map is shown
-N_MISTAKES = 8  # most confused pairs of classes shown with pictures
-MOST_SIDE = 320  # pixels of a picture on the page
-IMAGE_PIXELS = 1_500_000  # of all pictures on the page together: it stays below some 6 MB
+N_MAPS = 6  # images whose class map is shown
+N_MISTAKES = 8  # most confused pairs of classes shown with images
+MOST_SIDE = 320  # pixels of an image on the page
+IMAGE_PIXELS = 1_500_000  # of all images on the page together: it stays below some 6 MB
 ATOM_PIXELS = 1_500_000  # of all atoms on the page together
 
 Bytes = NDArray[np.uint8]
@@ -26,9 +26,9 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class ClassMap:
-    """A test picture and the class of each of its patches."""
+    """A test image and the class of each of its patches."""
 
-    name: str  # of the picture
+    name: str  # of the image
     true: str  # its class, and the class that it was given
     predicted: str
     image: Bytes  # (y, x) greys
@@ -39,30 +39,30 @@ class ClassMap:
 
 @dataclass(frozen=True, eq=False)
 class Mistake:
-    """A test picture that was taken for another class."""
+    """A test image that was taken for another class."""
 
     true: str  # its class, and the class that it was given
     predicted: str
-    query: Bytes  # the picture, (y, x) greys
+    query: Bytes  # the image, (y, x) greys
     query_name: str
-    nearest: Bytes  # the training picture that it is nearest to
+    nearest: Bytes  # the training image that it is nearest to
     nearest_name: str
-    example: Bytes  # a training picture of its own class
+    example: Bytes  # a training image of its own class
 
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """The pictures of a report."""
+    """The images of a report."""
 
     # (label, atom, y, x, 2) grey and alpha of each class's most used atoms, as many as fit
     atoms: Bytes
-    maps: list[ClassMap]  # test pictures with the class of each patch
+    maps: list[ClassMap]  # test images with the class of each patch
     # an example of every pair of confused classes, most often confused first
     mistakes: list[Mistake]
 
     @staticmethod
     def of(evaluation: Evaluation) -> Gallery:
-        """The pictures of an evaluation, such that all of them are not too much for a page."""
+        """The images of an evaluation, such that all of them are not too much for a page."""
         shown = choose_images(evaluation)
         pairs = evaluation.confused_pairs[:N_MISTAKES]
         n_images = 2 * len(shown) + 3 * len(pairs)
@@ -75,7 +75,7 @@ class Gallery:
 
 
 def choose_images(evaluation: Evaluation) -> list[int]:
-    """Test pictures to show: some that are wrong, then one of each class while there is room."""
+    """Test images to show: some that are wrong, then one of each class while there is room."""
     is_right = evaluation.truth == evaluation.prediction.labels
     wrong = np.flatnonzero(~is_right)[: N_MAPS // 2].tolist()
     right = np.flatnonzero(is_right)
@@ -105,7 +105,7 @@ def label_shares(labels: NDArray[np.integer], n_labels: int) -> list[tuple[int, 
 
 
 def small_grey(image: Image, side: int) -> Bytes:
-    """A picture as bytes, made smaller if it is larger than `side`."""
+    """An image as bytes, made smaller if it is larger than `side`."""
     value = np.asarray(unit_range(image.whole()) * 255).round().astype(np.uint8)
     return _fitted(value, side, PIL.Image.Resampling.BOX)
 

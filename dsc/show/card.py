@@ -1,7 +1,7 @@
-"""A card: a few numbers, curves and pictures of one thing, as a piece of HTML.
+"""A card: a few numbers, curves and images of one thing, as a piece of HTML.
 
 The same card is what a notebook shows of a value, what `dsc.learn` shows while it works, and what
-the live page is made of. It needs nothing from outside: pictures are inside, colours are those of
+the live page is made of. It needs nothing from outside: images are inside, colours are those of
 the page around it.
 """
 
@@ -73,12 +73,12 @@ class Card:
 
     @property
     def image_url(self) -> str:
-        """The picture inside a URL."""
+        """The image inside a URL."""
         return "" if self.image is None else png_url(self.image)
 
 
 def png_url(pixels: NDArray[np.uint8]) -> str:
-    """A picture of bytes, (y, x) or (y, x, 2 to 4), as a PNG in a URL."""
+    """An image of bytes, (y, x) or (y, x, 2 to 4), as a PNG in a URL."""
     from PIL import Image
 
     data = io.BytesIO()

@@ -30,7 +30,7 @@ def atom_shades(images: Floats, margin: float = 1.0) -> Shades:
 
 
 def mosaic(disks: Shades, columns: int = COLUMNS, label_rows: int = 0) -> Shades:
-    """Disks in rows as one picture (y, x, 2), with `label_rows` clear pixels under each row."""
+    """Disks in rows as one image (y, x, 2), with `label_rows` clear pixels under each row."""
     n_disks, height, width = disks.shape[:3]
     gap = max(1, width // 10)
     step_y, step_x = height + gap + label_rows, width + gap

@@ -13,6 +13,7 @@ import zarr
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from dsc.errors import DscError, count_problem, unknown_choice
+from dsc.locks import lock, lock_path
 from dsc.store import objects
 from dsc.store.manifest import is_whole, own_kind
 from dsc.store.schema import FORMAT, Variable, schema_of
@@ -45,6 +46,9 @@ def create(
     _check_sizes(wanted, sizes, chunks)
     place = objects.normalize(url)
     check_free(place)
+    if "://" not in place:
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        lock(lock_path(place), place)  # until it is finished, or this process ends
     objects.remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
     header = {"dsc_kind": kind, "dsc_format": FORMAT, "dsc_version": __version__}
     with objects.reported(place, "written"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
@@ -41,8 +41,8 @@ class Manifest:
     metadata: dict[str, str]  # SHA-256 of each metadata file by key
     chunks: dict[str, list[int]]  # number of chunks of each array along each dimension
     # of each array, the CRC-32C of its chunks one after the other, eight digits each: what binds a
-    # chunk to its place; stores of format 1 have none
-    checksums: dict[str, str] = field(default_factory=dict)
+    # chunk to its place
+    checksums: dict[str, str]
 
     def checksum(self, key: str) -> str | None:
         """The CRC-32C of a chunk by its key; None for other keys."""
@@ -110,6 +110,8 @@ def read_manifest(url: str) -> tuple[Manifest, str]:
             f"{url}: found format {version}, written by dsc {content.get('dsc_version')}; this "
             f"version reads formats up to {FORMAT}: install a newer dsc"
         )
+    if version < FORMAT:
+        raise DscError(f"{url}: found format {version}, need {FORMAT}: make it again")
     if own != _own_hash(content):
         raise damaged
     try:

@@ -14,6 +14,7 @@ import zarr
 from numpy.typing import ArrayLike, NDArray
 
 from dsc.errors import DscError, unknown_choice
+from dsc.locks import lock_path, unlock
 from dsc.store import manifest
 from dsc.store.objects import normalize, read_object, reported, sha256, zarr_store
 from dsc.store.schema import check_variable
@@ -94,6 +95,8 @@ class Store:
         """Check that every chunk was written, write the manifest, and return the finished store."""
         if self.writable:
             manifest.write_manifest(self.url, self.kind)
+            if "://" not in self.url:
+                unlock(lock_path(self.url))
         return open_store(self.url, self.kind)
 
     def zarr(self) -> StrictStore:

@@ -37,13 +37,13 @@ except ModuleNotFoundError as error:
 class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Tell textures apart by rotational dictionaries.
 
-    One dictionary is learned per class; every patch of a picture is labelled by the dictionary that
-    codes it best; a picture is described by the histogram of these labels and of the atoms that
-    code best, and gets the class of the training picture whose histogram is nearest by χ².
+    One dictionary is learned per class; every patch of an image is labelled by the dictionary that
+    codes it best; an image is described by the histogram of these labels and of the atoms that
+    code best, and gets the class of the training image whose histogram is nearest by χ².
 
-    Pictures are an array (image, y, x), a sequence of arrays (y, x) or (y, x, color) of any sizes,
+    Images are an array (image, y, x), a sequence of arrays (y, x) or (y, x, color) of any sizes,
     of paths, a folder with one folder per class, or a suite in Outex layout (`fit` takes its
-    training pictures, the other methods its test pictures). Whole numbers are divided by the
+    training images, the other methods its test images). Whole numbers are divided by the
     largest one of their type, floats stay as they are.
 
     Parameters
@@ -67,7 +67,7 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         Where to run, as in `dsc.learn`. The result has the same bits on all.
     run
         A folder in which an interrupted `fit` or `transform` continues; None keeps nothing. A
-        cluster on other machines needs one that all of them see, and paths of pictures that all of
+        cluster on other machines needs one that all of them see, and paths of images that all of
         them can read.
     verbose
         Whether progress is shown; the alias of `progress`.
@@ -77,7 +77,7 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
     classes_
         The classes, sorted, in the type of `y`; strings after `load`.
     model_
-        The `TextureModel`: atoms, histograms of the training pictures.
+        The `TextureModel`: atoms, histograms of the training images.
     n_iter_
         Passes that were made.
 
@@ -86,9 +86,9 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> waves = np.sin(np.arange(40) * np.array([[0.5], [1.5]]))  # two wavelengths
-    >>> pictures = [np.outer(np.ones(40), w) + 0.1 * rng.random((40, 40)) for w in waves]
+    >>> images = [np.outer(np.ones(40), w) + 0.1 * rng.random((40, 40)) for w in waves]
     >>> model = TextureClassifier(n_components=2, diameter=7, patches_per_image=200, max_iter=2)
-    >>> model.fit(pictures, ["long", "short"]).predict([p.T for p in pictures]).tolist()
+    >>> model.fit(images, ["long", "short"]).predict([p.T for p in images]).tolist()
     ['long', 'short']
     """
 
@@ -129,12 +129,12 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         self.verbose = verbose
 
     def fit(self, X: Any, y: Sequence[Any] | None = None) -> Self:
-        """Learn the dictionaries, and the histograms of the training pictures.
+        """Learn the dictionaries, and the histograms of the training images.
 
         Parameters
         ----------
         X
-            Pictures.
+            Images.
         y
             Their classes; None where X says them (a folder per class, a suite).
         """
@@ -148,11 +148,11 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """(image, bin) the histograms of pictures, of classes and atoms among their patches."""
+        """(image, bin) the histograms of images, of classes and atoms among their patches."""
         return self._predict(X).histograms
 
     def distances(self, X: Any) -> NDArray[np.float64]:
-        """(image, class) χ² to the nearest training picture of each class; small is alike.
+        """(image, class) χ² to the nearest training image of each class; small is alike.
 
         Classes are in the order of `classes_`.
         """
@@ -160,27 +160,27 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         return distances[:, np.argsort(self._labels)]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the nearest training picture."""
+        """The class of the nearest training image."""
         labels = self._predict(X).labels
         return np.asarray(self._labels[labels])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """(image, class) how likely each class is, in the order of `classes_`; rows sum to one.
 
-        In proportion to exp(−d / s), with the distance d to the nearest training picture of the
-        class, and s the mean such distance of the training pictures to others of their own class:
+        In proportion to exp(−d / s), with the distance d to the nearest training image of the
+        class, and s the mean such distance of the training images to others of their own class:
         as if all classes were as frequent, and distances within a class spread exponentially. The
         most likely class is the predicted one, unless two are exactly as near.
 
-        Pictures that differ from the training pictures more than those from one another, such as
-        turned ones, get numbers that are too sure; `sklearn.calibration.CalibratedClassifierCV`
-        makes better ones from more pictures.
+        Images that differ from the training images more than those from one another, such as
+        rotated ones, get numbers that are too sure; `sklearn.calibration.CalibratedClassifierCV`
+        makes better ones from more images.
         """
         distances = self.distances(X)
         return probabilities(distances, self.model_.own_distance)
 
     def score(self, X: Any, y: Sequence[Any] | None = None) -> float:
-        """The share of pictures whose class is right."""
+        """The share of images whose class is right."""
         model, data = self._fitted(), self._read(X, y, part="test")
         truth = label_indices(data, model.label_names)
         return float((self._predict(data).labels == truth).mean())
@@ -223,7 +223,7 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         return tags
 
     def _read(self, X: Any, y: Any, part: str) -> Dataset:
-        """Pictures, and their classes if there are any."""
+        """Images, and their classes if there are any."""
         if y is not None:
             y = validate_data(self, y=y)
             check_classification_targets(y)

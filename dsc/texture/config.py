@@ -11,11 +11,11 @@ from dsc.options import Options, option
 from dsc.patches import PatchConfig
 from dsc.update import UPDATES
 
-N_ANGLES = 120  # finer than for coding: pictures turned by half a step should have the same labels
+N_ANGLES = 120  # finer than for coding: images rotated by half a step should have the same labels
 METHODS = ("rotational", "augmented", "standard")
 BINS = {"both": "classes and atoms", "classes": "classes", "atoms": "atoms"}
 HISTOGRAMS = tuple(BINS)  # and what each counts
-ROTATIONS = tuple(6.0 * step for step in range(60))  # degrees: what augmentation turns patches by
+ROTATIONS = tuple(6.0 * step for step in range(60))  # degrees: what augmentation rotates patches by
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,21 @@ class TextureConfig(Options):
     sparsity: int = option(1, "Atoms per patch, at most.")
     method: str = option(
         "rotational",
-        "rotational: atoms appear at any angle; standard: they do not turn; augmented: standard, "
-        "learned from patches turned at random.",
+        "rotational: atoms appear at any angle; standard: they do not rotate; augmented: standard, "
+        "learned from patches rotated at random.",
         METHODS,
     )
-    patches_per_image: int = option(4000, "Random patches of every training picture to learn from.")
+    patches_per_image: int = option(4000, "Random patches of every training image to learn from.")
     stride: int = option(1, "Pixels between the patches that are labelled.")
     histogram: str = option(
         "both",
-        "Bins of a picture's histogram. classes: the class that codes a patch best, as in the "
-        "paper; atoms: which of its atoms, which needs many patches and many training pictures; "
+        "Bins of an image's histogram. classes: the class that codes a patch best, as in the "
+        "paper; atoms: which of its atoms, which needs many patches and many training images; "
         "both: classes, and atoms with a quarter of their weight.",
         HISTOGRAMS,
     )
     n_angles: int | None = option(
-        None, f"Size of the angle grid; by default {N_ANGLES}, or 1 where atoms do not turn."
+        None, f"Size of the angle grid; by default {N_ANGLES}, or 1 where atoms do not rotate."
     )
     n_iterations: int = option(10, "Passes over the training patches.")
     update: str = option("ksvd", "How atoms are updated.", tuple(UPDATES))
@@ -77,7 +77,7 @@ class TextureConfig(Options):
     def learning(self) -> LearnConfig:
         """How the dictionary of a class is learned.
 
-        From patches, not from random atoms: with half of the training pictures held out that was a
+        From patches, not from random atoms: with half of the training images held out that was a
         little better for the seeds tried, with all of them it was not; atoms are pruned from the
         first pass on.
         """

@@ -1,4 +1,4 @@
-"""Pictures and their classes, from what a user has: arrays, files, a folder per class, a suite."""
+"""Images and their classes, from what a user has: arrays, files, a folder per class, a suite."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from dsc.texture.outex import is_suite, read_suite
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Pictures with their classes."""
+    """Images with their classes."""
 
     images: tuple[Image, ...]  # in the order they were given
     labels: tuple[str | None, ...]  # the class of each; None where it is not known
-    # degrees that a picture is turned by; None where it is not known
+    # degrees that an image is rotated by; None where it is not known
     angles: tuple[float | None, ...]
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class Dataset:
 
     @cached_property
     def hashes(self) -> tuple[str, ...]:
-        """SHA-256 of each picture."""
+        """SHA-256 of each image."""
         return tuple(map(image_hash, self.images))
 
 
@@ -58,7 +58,7 @@ def read_inputs(
     classes: Sequence[str] = (),
     part: str = "train",
 ) -> Dataset:
-    """Pictures and their classes, of which only `classes` are kept, all if there are none.
+    """Images and their classes, of which only `classes` are kept, all if there are none.
 
     From an array (image, y, x), a sequence of arrays (y, x) or (y, x, color) or of files; a folder
     with one folder per class; or the "train" or "test" part of a problem of a suite in Outex
@@ -70,7 +70,7 @@ def read_inputs(
         suite = read_suite(inputs, problem, classes)
         samples = suite.train if part == "train" else suite.test
         if not samples:
-            raise DscError("pictures: found none in this part of the suite, need at least one")
+            raise DscError("images: found none in this part of the suite, need at least one")
         return Dataset(
             tuple(_open_each([sample.path for sample in samples])),
             tuple(sample.label for sample in samples),
@@ -83,15 +83,15 @@ def read_inputs(
     else:
         images = _read_items(inputs)
     if not images:
-        raise DscError("pictures: found none, need at least one")
+        raise DscError("images: found none, need at least one")
     if labels is None:
         named: list[str | None] = [image.label for image in images]
     else:
         named = [None if label is None else str(label) for label in labels]
         if len(named) != len(images):
-            raise DscError(f"labels: found {len(named)}, need {len(images)}, one per picture")
+            raise DscError(f"labels: found {len(named)}, need {len(images)}, one per image")
     if missing := sorted(set(classes) - set(named)):
-        raise DscError(f"classes: found no pictures of {', '.join(missing)}")
+        raise DscError(f"classes: found no images of {', '.join(missing)}")
     kept = [i for i, name in enumerate(named) if not classes or name in classes]
     return Dataset(
         tuple(images[i] for i in kept), tuple(named[i] for i in kept), (None,) * len(kept)
@@ -99,7 +99,7 @@ def read_inputs(
 
 
 def label_indices(data: Dataset, label_names: Sequence[str]) -> NDArray[np.int64]:
-    """The classes of pictures as indices in `label_names`, refused if one is not among them."""
+    """The classes of images as indices in `label_names`, refused if one is not among them."""
     _check_labelled(data)
     unknown = sorted({str(label) for label in data.labels if label not in label_names})
     if unknown:
@@ -111,7 +111,7 @@ def label_indices(data: Dataset, label_names: Sequence[str]) -> NDArray[np.int64
 
 
 def check_classes(data: Dataset) -> tuple[str, ...]:
-    """The names of the classes, refused if a picture has none or there are fewer than two."""
+    """The names of the classes, refused if an image has none or there are fewer than two."""
     _check_labelled(data)
     names = tuple(sorted({str(label) for label in data.labels}))
     if len(names) < 2:
@@ -124,24 +124,24 @@ def _check_labelled(data: Dataset) -> None:
     if unknown:
         listed = ", ".join(unknown[:5]) + (" …" if len(unknown) > 5 else "")
         raise DscError(
-            f"labels: found {len(unknown)} pictures without a class ({listed}), need one for each: "
+            f"labels: found {len(unknown)} images without a class ({listed}), need one for each: "
             "give labels, or one folder per class"
         )
 
 
 def _check_folders(root: Path) -> None:
-    """Refuse classes without pictures: folders that have none beside others that have some."""
+    """Refuse classes without images: folders that have none beside others that have some."""
     if not root.is_dir() or is_zarr(root):
         return
     folders = [sub for sub in sorted(root.iterdir()) if sub.is_dir() and sub.name[0] != "."]
     problems = [
-        f"class {sub.name}: found no pictures in its folder, need at least one"
+        f"class {sub.name}: found no images in its folder, need at least one"
         for sub in folders
         if not is_zarr(sub)
         and not any(path.suffix.lower() in SUFFIXES or is_zarr(path) for path in sub.iterdir())
     ]
     if len(problems) < len(folders):
-        raise_listed("pictures", problems)
+        raise_listed("images", problems)
 
 
 def _read_items(images: Any) -> list[Image]:
@@ -149,13 +149,13 @@ def _read_items(images: Any) -> list[Image]:
     if all(isinstance(item, str | os.PathLike) for item in items):
         return _open_each(items)
     return [
-        item if isinstance(item, Image) else _array_image(np.asarray(item), f"picture {number}")
+        item if isinstance(item, Image) else _array_image(np.asarray(item), f"image {number}")
         for number, item in enumerate(items)
     ]
 
 
 def _open_each(paths: Sequence[Any]) -> list[Image]:
-    """One picture per path, in order; all that cannot be used is named in one error."""
+    """One image per path, in order; all that cannot be used is named in one error."""
     images, problems = [], []
     for path in paths:
         try:
@@ -166,8 +166,8 @@ def _open_each(paths: Sequence[Any]) -> list[Image]:
         if len(found) == 1:
             images.append(replace(found[0], label=None))
         else:
-            problems.append(f"{path}: found {len(found)} pictures, need one")
-    raise_listed("pictures", problems)
+            problems.append(f"{path}: found {len(found)} images, need one")
+    raise_listed("images", problems)
     return images
 
 
@@ -179,7 +179,7 @@ def _array_image(array: Any, name: str) -> Image:
 
 
 def image_hash(image: Image) -> str:
-    """SHA-256 of what a picture is read from: the bytes of its file, or its pixels."""
+    """SHA-256 of what an image is read from: the bytes of its file, or its pixels."""
     source = image.source
     try:
         if isinstance(source, tuple) and source[0].suffix.lower() not in NUMPY:

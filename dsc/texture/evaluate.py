@@ -1,4 +1,4 @@
-"""Evaluation: fit, classify test pictures, count, and compare with local binary patterns."""
+"""Evaluation: fit, classify test images, count, and compare with local binary patterns."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Method:
 
     method: str  # what it is
     setting: str
-    accuracy: float | None  # its share of right pictures; None where it is not known
+    accuracy: float | None  # its share of right images; None where it is not known
     source: str  # where the number is from, for people
-    group: str  # "ours", "compared" (run here on the same pictures) or "cited"
+    group: str  # "ours", "compared" (run here on the same images) or "cited"
     suite: str  # the data that it is on
 
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """A named data set, cut into training and test pictures."""
+    """A named data set, cut into training and test images."""
 
     name: str
     train: Dataset
@@ -57,12 +57,12 @@ class Benchmark:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Test pictures and what the model made of them."""
+    """Test images and what the model made of them."""
 
-    data: Benchmark  # the pictures with their true classes
+    data: Benchmark  # the images with their true classes
     model: TextureModel  # the classifier
     truth: Integers  # (image,) indices in the model's `label_names`
-    prediction: Prediction  # what the model makes of the test pictures
+    prediction: Prediction  # what the model makes of the test images
     # time in all, of learning and of labelling, earlier sessions included
     seconds: dict[str, float]
 
@@ -82,7 +82,7 @@ class Evaluation:
 
     @property
     def accuracy(self) -> float:
-        """The share of pictures whose class is right."""
+        """The share of images whose class is right."""
         return float((self.truth == self.prediction.labels).mean())
 
     @property
@@ -101,14 +101,14 @@ class Evaluation:
 
     @property
     def confusion(self) -> Integers:
-        """(true label, predicted label) pictures."""
+        """(true label, predicted label) images."""
         n_labels = len(self.model.label_names)
         pairs = self.truth * n_labels + self.prediction.labels
         return np.bincount(pairs, minlength=n_labels**2).reshape(n_labels, n_labels)
 
     @property
     def confused_pairs(self) -> list[tuple[str, str, int]]:
-        """(true class, predicted class, pictures) of what is wrong, most often first."""
+        """(true class, predicted class, images) of what is wrong, most often first."""
         names = self.model.label_names
         wrong = Counter(
             (names[t], names[p])
@@ -120,7 +120,7 @@ class Evaluation:
 
     @property
     def n_patches(self) -> int:
-        """Patches of the test pictures."""
+        """Patches of the test images."""
         return sum(feature.n_patches for feature in self.prediction.features)
 
     @property
@@ -139,7 +139,7 @@ class Evaluation:
         return Method(
             method=f"{config.method} dictionaries, histograms of {BINS[config.histogram]}",
             setting=f"N = {config.diameter}, M = {config.n_atoms}, K = {config.sparsity}, stride "
-            f"{config.stride}, {config.patches_per_image:,} patches per picture",
+            f"{config.stride}, {config.patches_per_image:,} patches per image",
             accuracy=self.accuracy,
             source=source,
             group=group,
@@ -153,7 +153,7 @@ def evaluate_texture(
     engine: Engine,
     target: RunTarget,
 ) -> Evaluation:
-    """Fit on the training pictures and classify the test pictures, in a run folder.
+    """Fit on the training images and classify the test images, in a run folder.
 
     What is finished in it is not done again when it is resumed.
     """
@@ -162,9 +162,10 @@ def evaluate_texture(
     earlier = sum(_spent(run).values()) if target.resume and run.exists else 0.0
     truth = label_indices(data.test, data.label_names)  # refuses unknown ones
     check_images(data.test.images, config.diameter)  # before anything is learned
-    model = fit_texture(data.train, config, engine, target)
-    log = run.path / "features.jsonl"
-    prediction = model.predict(data.test.images, engine.listening(run.log), log)
+    with run.locked():
+        model = fit_texture(data.train, config, engine, target)
+        log = run.path / "features.jsonl"
+        prediction = model.predict(data.test.images, engine.listening(run.log), log)
     seconds = {"total": earlier + time.perf_counter() - begin, **_spent(run)}
     return Evaluation(data, model, truth, prediction, seconds)
 
@@ -182,7 +183,7 @@ def _spent(run: Run) -> dict[str, float]:
 def lbp_methods(data: Benchmark, engine: Engine) -> list[Method]:
     """Local binary patterns with the same nearest neighbour: the smallest scale, and all.
 
-    None where a picture is too small for the largest scale.
+    None where an image is too small for the largest scale.
     """
     train, test, names = data.train, data.test, data.label_names
     images = [*train.images, *test.images]
@@ -212,5 +213,5 @@ def lbp_methods(data: Benchmark, engine: Engine) -> list[Method]:
 
 
 def lbp_part(images: tuple[Image, ...], _: None = None) -> Doubles:
-    """LBP histograms of a task's pictures, each scaled to [0, 1] if it is not."""
+    """LBP histograms of a task's images, each scaled to [0, 1] if it is not."""
     return np.stack([lbp_histogram(unit_range(image.whole())) for image in images])

@@ -44,12 +44,12 @@ def fit_texture(
     engine: Engine,
     target: RunTarget | None = None,
 ) -> TextureModel:
-    """Learn a dictionary for every class, and label the patches of the training pictures.
+    """Learn a dictionary for every class, and label the patches of the training images.
 
     The result has the same bits on all engines. `target` is a folder for checkpoints, the log and
     the model; a finished run that is resumed gives its model; None keeps nothing on disk. With a
     cluster on other machines it must be on a file system that they share. The engine reports an
-    `Iteration` after every pass, and a `Labelling` after every round of labelled pictures.
+    `Iteration` after every pass, and a `Labelling` after every round of labelled images.
     """
     if target is None:
         with tempfile.TemporaryDirectory() as folder:
@@ -60,44 +60,44 @@ def fit_texture(
     if not (target.resume and Run(Path(target.path)).finished):
         check_textured(data.images, engine)
     identity = fit_identity(data, config, label_names)
-    run = Run.begin(target, identity, logs=["features.jsonl"])
-    if run.finished:
-        return TextureModel.load(run.model)
-    run.write_options({**target.options, **asdict(config)})
-    start = Start(run.iteration, plan.summary(), identity, engine.place, list(label_names))
-    run.log(start)
-    try:
-        sources = extract_classes(data, label_names, config, run.scratch, engine)
-        problems = [
-            replace(make_problem(source, config.learning), name=name)
-            for source, name in zip(sources, label_names, strict=True)
-        ]
-        models = advance(problems, engine, run)
-    finally:
-        shutil.rmtree(run.scratch, ignore_errors=True)
-    atoms, basis = np.stack([model.atoms for model in models]), models[0].basis
-    labeller = make_labeller(config, atoms, basis)
-    log = FeatureLog(run.path / "features.jsonl", labeller.identity)
-    features = count_labels(data.images, labeller, engine.listening(run.log), log)
-    names = tuple(image.name for image in data.images)
-    fingerprints = (str(model.patches["fingerprint"]) for model in models)
-    fitted = TextureModel(
-        atoms=atoms,
-        basis=basis,
-        config=config,
-        label_names=label_names,
-        history=np.stack([model.history for model in models]),
-        atom_count=np.stack([model.count for model in models]),
-        patches=dict(zip(label_names, fingerprints, strict=True)),
-        numerics=models[0].numerics,
-        image_count=joined_counts(features, names, len(label_names)),
-        image_label=label_indices(data, label_names),
-        image_names=names,
-        order=data.order,
-    )
-    fitted.save(run.model)
-    run.log(End(float(fitted.history[:, -1].mean()), fitted.sha256))
-    return fitted
+    with Run.begin(target, identity, logs=["features.jsonl"]) as run:
+        if run.finished:
+            return TextureModel.load(run.model)
+        run.write_options({**target.options, **asdict(config)})
+        start = Start(run.iteration, plan.summary(), identity, engine.place, list(label_names))
+        run.log(start)
+        try:
+            sources = extract_classes(data, label_names, config, run.scratch, engine)
+            problems = [
+                replace(make_problem(source, config.learning), name=name)
+                for source, name in zip(sources, label_names, strict=True)
+            ]
+            models = advance(problems, engine, run)
+        finally:
+            shutil.rmtree(run.scratch, ignore_errors=True)
+        atoms, basis = np.stack([model.atoms for model in models]), models[0].basis
+        labeller = make_labeller(config, atoms, basis)
+        log = FeatureLog(run.path / "features.jsonl", labeller.identity)
+        features = count_labels(data.images, labeller, engine.listening(run.log), log)
+        names = tuple(image.name for image in data.images)
+        fingerprints = (str(model.patches["fingerprint"]) for model in models)
+        fitted = TextureModel(
+            atoms=atoms,
+            basis=basis,
+            config=config,
+            label_names=label_names,
+            history=np.stack([model.history for model in models]),
+            atom_count=np.stack([model.count for model in models]),
+            patches=dict(zip(label_names, fingerprints, strict=True)),
+            numerics=models[0].numerics,
+            image_count=joined_counts(features, names, len(label_names)),
+            image_label=label_indices(data, label_names),
+            image_names=names,
+            order=data.order,
+        )
+        fitted.save(run.model)
+        run.log(End(float(fitted.history[:, -1].mean()), fitted.sha256))
+        return fitted
 
 
 def fit_identity(data: Dataset, config: TextureConfig, label_names: Sequence[str]) -> Identity:
@@ -107,7 +107,7 @@ def fit_identity(data: Dataset, config: TextureConfig, label_names: Sequence[str
     return {
         "config": asdict(config),
         "classes": {name: str(index) for index, name in enumerate(label_names)},
-        "pictures": {name: sha256(codes.encode()) for name, codes in joined.items()},
+        "images": {name: sha256(codes.encode()) for name, codes in joined.items()},
         "order": {"sha256": data.order},
         "numerics": numerics_fingerprint(),
     }

@@ -1,4 +1,4 @@
-"""Histograms of pictures, picture by picture, with a log by which an interrupted run continues."""
+"""Histograms of images, image by image, with a log by which an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Feature:
-    """What was counted in a picture."""
+    """What was counted in an image."""
 
     # patches that each atom codes best, the atoms of one class after those of another
     counts: tuple[int, ...]
@@ -40,15 +40,15 @@ class Feature:
 
 @dataclass(frozen=True)
 class Labelling(Event):
-    """Some more pictures are labelled."""
+    """Some more images are labelled."""
 
     line_every: ClassVar[float] = 20.0
     is_kept: ClassVar[bool] = False
 
-    done: int  # pictures so far, those of an earlier session included, and in all
+    done: int  # images so far, those of an earlier session included, and in all
     total: int
     patches_per_second: float  # in this session
-    seconds: float  # since its begin, and until all pictures are done
+    seconds: float  # since its begin, and until all images are done
     seconds_left: float
 
     @property
@@ -63,21 +63,21 @@ class Labelling(Event):
     def bar(self) -> tuple[float, str]:
         """The share that is done, and what is said beside it."""
         return self.done / self.total, (
-            f"labelled {self.done:,} of {self.total:,} pictures: "
+            f"labelled {self.done:,} of {self.total:,} images: "
             f"{self.patches_per_second:,.0f} patches/s, {self.seconds_left:.0f} s left"
         )
 
 
 @dataclass(frozen=True)
 class FeatureLog:
-    """A JSON-lines file of finished pictures: a header that names the model, then a line each."""
+    """A JSON-lines file of finished images: a header that names the model, then a line each."""
 
     path: Path  # the file; made if it is not there
-    # what the counts depend on besides the picture; a log of another model is refused
+    # what the counts depend on besides the image; a log of another model is refused
     model: dict[str, Any]
 
     def read(self) -> dict[str, Feature]:
-        """Finished pictures by their hashes; a line that a kill has cut does not count."""
+        """Finished images by their hashes; a line that a kill has cut does not count."""
         if self.path.is_dir() or not self.path.parent.is_dir():
             raise DscError(f"{self.path}: need a file, in a folder that exists")
         records = read_records(self.path)
@@ -96,14 +96,14 @@ class FeatureLog:
                 f"{self.model}: choose another file, or remove it"
             )
         return {
-            record.pop("picture"): Feature(**{**record, "counts": tuple(record["counts"])})
+            record.pop("image"): Feature(**{**record, "counts": tuple(record["counts"])})
             for record in records[1:]
         }
 
     def append(self, features: dict[str, Feature]) -> None:
-        """Add finished pictures."""
+        """Add finished images."""
         header = [] if any(True for _ in each_record(self.path)) else [{"model": self.model}]
-        lines = ({"picture": name, **asdict(feature)} for name, feature in features.items())
+        lines = ({"image": name, **asdict(feature)} for name, feature in features.items())
         append_records(self.path, [*header, *lines])
 
 
@@ -113,9 +113,9 @@ def count_labels(
     engine: Engine,
     log: FeatureLog | None = None,
 ) -> list[Feature]:
-    """Label all patches of pictures and count them by atom: nothing else is kept.
+    """Label all patches of images and count them by atom: nothing else is kept.
 
-    Pictures that are in the log are not looked at again.
+    Images that are in the log are not looked at again.
     """
     check_images(images, labeller.basis.diameter)
     check_memory(labeller.task_bytes(images), engine)
@@ -132,7 +132,7 @@ def count_labels(
         started = time.perf_counter()
         n_round = sum(int(np.prod(labeller.grid(p.shape))) for part in parts for p in part)
         # as if all rounds were as long: what a bar shows goes on from round to round
-        stage = Stage("label pictures", n_round, n_patches // n_round, -(-n_todo // n_round))
+        stage = Stage("label images", n_round, n_patches // n_round, -(-n_todo // n_round))
         results = engine.compute(part_tasks(label_part, parts, labeller), stage)
         share = (time.perf_counter() - started) / sum(len(part) for part in parts)
         found = {
@@ -153,7 +153,7 @@ def count_labels(
 
 
 def label_part(images: tuple[Image, ...], labeller: Labeller) -> list[Feature]:
-    """The features of a task's pictures."""
+    """The features of a task's images."""
     features = []
     for image in images:
         counts = np.zeros(labeller.atoms.shape[0] * labeller.atoms.shape[1], np.int64)
@@ -172,7 +172,7 @@ def label_part(images: tuple[Image, ...], labeller: Labeller) -> list[Feature]:
 def _rounds(
     todo: dict[str, Image], labeller: Labeller, n_threads: int
 ) -> Iterator[list[dict[str, Image]]]:
-    """Some tasks for every thread at a time, each of some pictures with enough patches."""
+    """Some tasks for every thread at a time, each of some images with enough patches."""
     batch: list[dict[str, Image]] = []
     part: dict[str, Image] = {}
     n_patches = 0
@@ -203,25 +203,25 @@ def check_memory(task_bytes: int, engine: Engine) -> None:
 
 
 def check_images(images: Sequence[Image], diameter: int) -> None:
-    """Refuse pictures that are smaller than a patch, all of them at once."""
+    """Refuse images that are smaller than a patch, all of them at once."""
     small = [
         f"{image.name}: found {image.shape[0]} × {image.shape[1]} pixels, need at least "
         f"{diameter} × {diameter}, the diameter of a patch"
         for image in images
         if min(image.shape) < diameter
     ]
-    raise_listed("pictures", small)
+    raise_listed("images", small)
 
 
 def check_textured(images: Sequence[Image], engine: Engine) -> None:
-    """Refuse training pictures of one grey level, all of them at once, before anything is learned.
+    """Refuse training images of one grey level, all of them at once, before anything is learned.
 
     They would have no histogram.
     """
     away = [image for image in images if not isinstance(image.source, np.ndarray)]
     step = max(1, -(-len(away) // (TASKS * engine.resources.n_threads)))
     parts = [tuple(away[begin : begin + step]) for begin in range(0, len(away), step)]
-    stage = Stage("look at the pictures", 0)
+    stage = Stage("look at the images", 0)
     results = engine.compute(part_tasks(flat_part, parts), stage)
     found = iter([one for part in results for one in part])
     problems = [
@@ -229,16 +229,16 @@ def check_textured(images: Sequence[Image], engine: Engine) -> None:
         for image in images
         if (is_flat(image) if isinstance(image.source, np.ndarray) else next(found))
     ]
-    raise_listed("pictures", problems)
+    raise_listed("images", problems)
 
 
 def flat_part(images: tuple[Image, ...], _: None = None) -> list[bool]:
-    """Which of a task's pictures have one grey level."""
+    """Which of a task's images have one grey level."""
     return [is_flat(image) for image in images]
 
 
 def is_flat(image: Image) -> bool:
-    """Whether a picture has one grey level; reads no more than is needed to see it."""
+    """Whether an image has one grey level; reads no more than is needed to see it."""
     height, width = image.shape
     level = None
     try:
@@ -253,7 +253,7 @@ def is_flat(image: Image) -> bool:
 
 
 def _flat(name: str) -> str:
-    return f"{name}: found nothing but constant patches, need a picture with some texture"
+    return f"{name}: found nothing but constant patches, need an image with some texture"
 
 
 def pruned_share(features: Sequence[Feature], labeller: Labeller) -> float | None:
@@ -266,18 +266,18 @@ def pruned_share(features: Sequence[Feature], labeller: Labeller) -> float | Non
 
 
 def joined_counts(features: Sequence[Feature], names: Sequence[str], n_labels: int) -> Counts:
-    """(picture, label, atom) the counts of pictures; refuses those without any texture."""
+    """(image, label, atom) the counts of images; refuses those without any texture."""
     counts = np.array([feature.counts for feature in features], np.int64)
     flat = [_flat(name) for name, some in zip(names, counts, strict=True) if not some.any()]
-    raise_listed("pictures", flat)
+    raise_listed("images", flat)
     return counts.reshape(len(features), n_labels, -1)
 
 
 def histograms(counts: Counts, kind: str) -> NDArray[np.float64]:
-    """(picture, bin) of counts (picture, label, atom), each row summing to one.
+    """(image, bin) of counts (image, label, atom), each row summing to one.
 
     Bins are "classes", "atoms", or "both", first the classes, then the atoms, all of them together
-    with `ATOM_WEIGHT` of the weight of the classes. Every picture must have a labelled patch.
+    with `ATOM_WEIGHT` of the weight of the classes. Every image must have a labelled patch.
 
     Examples
     --------
@@ -291,10 +291,10 @@ def histograms(counts: Counts, kind: str) -> NDArray[np.float64]:
 
 
 def by_class_and_atom(counts: Counts) -> tuple[Counts, Counts]:
-    """(picture, label) and (picture, atom of any label) of counts (picture, label, atom)."""
+    """(image, label) and (image, atom of any label) of counts (image, label, atom)."""
     return counts.sum(axis=2), counts.reshape(len(counts), -1)
 
 
 def shares(counts: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Rows (picture, bin) that sum to one."""
+    """Rows (image, bin) that sum to one."""
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))

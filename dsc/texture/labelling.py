@@ -32,11 +32,11 @@ class Labeller:
     basis: SteerableBasis  # their basis
     sparsity: int  # how patches are coded
     n_angles: int
-    stride: int  # pixels between the patches of a picture
+    stride: int  # pixels between the patches of an image
 
     @property
     def identity(self) -> dict[str, str | int]:
-        """What labels depend on besides the picture."""
+        """What labels depend on besides the image."""
         return {
             "atoms_sha256": self.sha256,
             "sparsity": self.sparsity,
@@ -115,7 +115,7 @@ class Labeller:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def label_image(self, image: Image) -> tuple[Labels, int]:
-        """The labels of all windows of a picture (y, x), and how many pairs were evaluated."""
+        """The labels of all windows of an image (y, x), and how many pairs were evaluated."""
         labels = np.empty(self.grid(image.shape), np.int64)
         evaluated = 0
         for place, atoms, n_pairs in self.best_pieces(image):
@@ -151,12 +151,12 @@ class Labeller:
         return 4 * (values + 6 * self.atoms.size + squares)
 
     def grid(self, shape: tuple[int, int]) -> tuple[int, int]:
-        """How many windows a picture has along y and x."""
+        """How many windows an image has along y and x."""
         n_y, n_x = ((size - self.basis.diameter) // self.stride + 1 for size in shape)
         return n_y, n_x
 
     def _coords(self, image: Image, rows: slice, columns: slice) -> Floats:
-        """Coordinates of windows of a picture, means removed; each row by itself."""
+        """Coordinates of windows of an image, means removed; each row by itself."""
         side = self.basis.diameter
         (y0, y1), (x0, x1) = (
             (part.start * self.stride, (part.stop - 1) * self.stride + side)

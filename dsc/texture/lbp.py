@@ -15,26 +15,26 @@ N_BINS = sum(n_points + 2 for n_points, _ in SCALES)
 
 
 def lbp_histogram(grey: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Histograms of the rotation-invariant uniform patterns of a picture, at all scales.
+    """Histograms of the rotation-invariant uniform patterns of an image, at all scales.
 
-    Grey values (y, x) in [0, 1] are rounded to the 256 levels of an 8-bit picture, so that equal
-    ones are equal. At each scale, over the pixels whose neighbourhood lies inside the picture,
+    Grey values (y, x) in [0, 1] are rounded to the 256 levels of an 8-bit image, so that equal
+    ones are equal. At each scale, over the pixels whose neighbourhood lies inside the image,
     uniform patterns are counted by their number of ones, the others together: (bin,) with sum 1,
     one scale after the other with equal weight.
     """
     side = lbp_side()
     if grey.ndim != 2 or min(grey.shape) < side:
         raise DscError(
-            f"picture: found shape {grey.shape}, need (y, x) of at least {side} × {side} pixels"
+            f"image: found shape {grey.shape}, need (y, x) of at least {side} × {side} pixels"
         )
     if not (grey.min() >= 0 and grey.max() <= 1):  # NaN is neither
-        raise DscError("picture: found grey values outside 0 to 1, or NaN: scale them")
+        raise DscError("image: found grey values outside 0 to 1, or NaN: scale them")
     levels = np.rint(255 * np.asarray(grey, np.float64)).astype(np.uint8)
     return np.concatenate([_histogram(levels, *scale) for scale in SCALES]) / len(SCALES)
 
 
 def lbp_side() -> int:
-    """Pixels that a picture must have along each axis."""
+    """Pixels that an image must have along each axis."""
     return 2 * max(radius for _, radius in SCALES) + 1
 
 

@@ -1,4 +1,4 @@
-"""`TextureModel`: the dictionaries of all classes and the histograms of the training pictures."""
+"""`TextureModel`: the dictionaries of all classes and the histograms of the training images."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a model makes of pictures."""
+    """What a model makes of images."""
 
     features: Sequence[Feature]  # what was counted in each
     histograms: Doubles  # (image, bin) each summing to one
-    distances: Doubles  # (image, label) χ² to the nearest training picture of each class
+    distances: Doubles  # (image, label) χ² to the nearest training image of each class
     labels: Integers  # (image,) the classes of the nearest, places in the model's `label_names`
-    neighbours: Integers  # (image,) the nearest training pictures, ties to the first
+    neighbours: Integers  # (image,) the nearest training images, ties to the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class TextureModel:
     atom_count: Integers = field(repr=False)  # (label, atom) uses of each atom in the last pass
     patches: dict[str, str] = field(repr=False)  # fingerprint of the training patches of each class
     numerics: dict[str, str] = field(repr=False)  # library versions and CPU that the bits depend on
-    # (image, label, atom) patches of the training pictures that each atom codes best
+    # (image, label, atom) patches of the training images that each atom codes best
     image_count: Integers = field(repr=False)
     image_label: Integers = field(repr=False)  # (image,) their classes, places in `label_names`
     image_names: tuple[str, ...] = field(repr=False)  # their names
@@ -69,7 +69,7 @@ class TextureModel:
         return (
             f"TextureModel({len(self.label_names)} classes, {self.config.method}, "
             f"{self.config.n_atoms} atoms each, diameter {self.config.diameter}, "
-            f"{len(self.image_count)} training pictures)"
+            f"{len(self.image_count)} training images)"
         )
 
     def card(self) -> Card:
@@ -98,12 +98,12 @@ class TextureModel:
 
     @property
     def histograms(self) -> Doubles:
-        """(image, bin) of the training pictures, each summing to one."""
+        """(image, bin) of the training images, each summing to one."""
         return histograms(self.image_count, self.config.histogram)
 
     @cached_property
     def own_distance(self) -> float:
-        """The mean χ² of training pictures to the nearest other one of their class."""
+        """The mean χ² of training images to the nearest other one of their class."""
         return own_distance(self.histograms, self.image_label)
 
     @property
@@ -122,16 +122,16 @@ class TextureModel:
     def predict(
         self, images: Sequence[Image], engine: Engine, log: Path | None = None
     ) -> Prediction:
-        """Count how the patches of pictures are labelled, and find the nearest training pictures.
+        """Count how the patches of images are labelled, and find the nearest training images.
 
-        Pictures that are in the file `log` are not counted again; the others are added to it.
+        Images that are in the file `log` are not counted again; the others are added to it.
         """
         kept = None if log is None else FeatureLog(log, self.labeller.identity)
         features = count_labels(images, self.labeller, engine, kept)
         return self.classify(features, [image.name for image in images])
 
     def classify(self, features: Sequence[Feature], names: Sequence[str]) -> Prediction:
-        """The same for pictures that are counted; `names` are for errors."""
+        """The same for images that are counted; `names` are for errors."""
         counts = joined_counts(features, names, len(self.label_names))
         rows = histograms(counts, self.config.histogram)
         distances = chi_square(rows, self.histograms)
@@ -158,7 +158,7 @@ class TextureModel:
         attributes = {
             "config": asdict(self.config),
             "label_names": list(self.label_names),
-            "picture_names": list(self.image_names),
+            "image_names": list(self.image_names),
             "order": self.order,
             "patches": self.patches,
             "numerics": self.numerics,
@@ -194,7 +194,7 @@ class TextureModel:
             numerics=attributes["numerics"],
             image_count=store.read("image_count").astype(np.int64),
             image_label=store.read("image_label").astype(np.int64),
-            image_names=tuple(attributes["picture_names"]),
+            image_names=tuple(attributes["image_names"]),
             order=attributes["order"],
         )
 

@@ -18,11 +18,11 @@ def chi_square(a: ArrayLike, b: ArrayLike) -> Floats:
     Parameters
     ----------
     a, b
-        Histograms, not negative: (picture, bin).
+        Histograms, not negative: (image, bin).
 
     Returns
     -------
-    (picture of `a`, picture of `b`). A distance depends on its two histograms only, to the last
+    (image of `a`, image of `b`). A distance depends on its two histograms only, to the last
     bit, and is the same if they change places.
 
     Examples
@@ -34,7 +34,7 @@ def chi_square(a: ArrayLike, b: ArrayLike) -> Floats:
     problems = []
     for name, table in (("a", rows), ("b", columns)):
         if table.ndim != 2:
-            problems.append(f"{name}: found shape {table.shape}, need (picture, bin)")
+            problems.append(f"{name}: found shape {table.shape}, need (image, bin)")
         elif not (np.isfinite(table).all() and (table >= 0).all()):
             problems.append(f"{name}: found negative or infinite values or NaN, need histograms")
     if problems:
@@ -51,11 +51,11 @@ def chi_square(a: ArrayLike, b: ArrayLike) -> Floats:
 
 
 def nearest(distances: ArrayLike, labels: ArrayLike, n_labels: int) -> tuple[Ints, Floats]:
-    """The label of the nearest training picture, and how far each class is.
+    """The label of the nearest training image, and how far each class is.
 
-    From distances (picture, training picture) and the class of each training picture, from 0: the
-    predicted labels (picture,), equal distances going to the first training picture; and the
-    smallest distance to each class (picture, label), infinite for one without training pictures.
+    From distances (image, training image) and the class of each training image, from 0: the
+    predicted labels (image,), equal distances going to the first training image; and the
+    smallest distance to each class (image, label), infinite for one without training images.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def nearest(distances: ArrayLike, labels: ArrayLike, n_labels: int) -> tuple[Int
     known = _check_labels(labels)
     problems = []
     if table.ndim != 2 or table.shape[1] == 0:
-        problems.append(f"distances: found shape {table.shape}, need (picture, training picture)")
+        problems.append(f"distances: found shape {table.shape}, need (image, training image)")
     elif len(known) != table.shape[1]:
         problems.append(f"labels: found {len(known)}, need one per column ({table.shape[1]})")
     if np.isnan(table).any():
@@ -82,9 +82,9 @@ def nearest(distances: ArrayLike, labels: ArrayLike, n_labels: int) -> tuple[Int
 
 
 def own_distance(histograms: Floats, labels: ArrayLike) -> float:
-    """The mean distance of training pictures to the nearest other one of their class.
+    """The mean distance of training images to the nearest other one of their class.
 
-    Pictures that are alone in their class do not count. Where all are, it is the mean distance to
+    Images that are alone in their class do not count. Where all are, it is the mean distance to
     the nearest of all others.
 
     Examples
@@ -103,9 +103,9 @@ def own_distance(histograms: Floats, labels: ArrayLike) -> float:
 
 
 def probabilities(distances: Floats, scale: float) -> Floats:
-    """(picture, label) exp(−distance / scale), each row divided by its sum.
+    """(image, label) exp(−distance / scale), each row divided by its sum.
 
-    From distances (picture, label). Where the scale is zero, the nearest classes share the row.
+    From distances (image, label). Where the scale is zero, the nearest classes share the row.
 
     Examples
     --------
@@ -121,10 +121,10 @@ def probabilities(distances: Floats, scale: float) -> Floats:
 def cross_validate(
     histograms: Floats, labels: ArrayLike, held_out: float = 0.88, repeats: int = 100, seed: int = 0
 ) -> Floats:
-    """Hold out most of the training pictures at random and classify them by the others.
+    """Hold out most of the training images at random and classify them by the others.
 
-    `held_out` is the fraction of each class, of which at least one picture stays. Gives the
-    fraction of the held-out pictures whose nearest neighbour has their label: (repeat,).
+    `held_out` is the fraction of each class, of which at least one image stays. Gives the
+    fraction of the held-out images whose nearest neighbour has their label: (repeat,).
     """
     known = _check_labels(labels)
     problems = []
@@ -139,8 +139,8 @@ def cross_validate(
     n_kept = [max(1, round(len(some) * (1 - held_out))) for some in members]
     if sum(n_kept) == len(known):
         raise DscError(
-            f"held_out: {held_out} of {len(known)} pictures in {len(members)} classes holds out "
-            "none, need a larger fraction, or more pictures per class"
+            f"held_out: {held_out} of {len(known)} images in {len(members)} classes holds out "
+            "none, need a larger fraction, or more images per class"
         )
     distances = chi_square(histograms, histograms)
     accuracy = np.empty(repeats)
@@ -158,7 +158,7 @@ def _check_labels(labels: ArrayLike) -> Ints:
     found = np.asarray(labels)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
         raise DscError(
-            f"labels: found {found.dtype} of shape {found.shape}, need whole numbers (picture,)"
+            f"labels: found {found.dtype} of shape {found.shape}, need whole numbers (image,)"
         )
     if found.size and found.min() < 0:
         raise DscError(f"labels: found {found.min()}, need numbers from 0")

@@ -1,4 +1,4 @@
-"""Suites of labelled pictures, cut into training and test, in the layout of Outex.
+"""Suites of labelled images, cut into training and test, in the layout of Outex.
 
 ::
 
@@ -6,7 +6,7 @@
     ROOT/defs.txt                 a count, then lines "file lamp resolution angle"; may be missing
     ROOT/000/classes.txt          a count, then lines "name number cost"
     ROOT/000/train.txt, test.txt  a count, then lines "file number"
-    ROOT/001/ ...                 further problems on the same pictures
+    ROOT/001/ ...                 further problems on the same images
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sample:
-    """One picture of a suite."""
+    """One image of a suite."""
 
     path: Path  # its file
     label: str  # the name of its class
@@ -46,9 +46,9 @@ class Suite:
     name: str  # the folder's name
     problem: str  # "000" and so on
     label_names: tuple[str, ...]  # the classes, in the order of their numbers
-    train: tuple[Sample, ...]  # the pictures, in the order of the split files
+    train: tuple[Sample, ...]  # the images, in the order of the split files
     test: tuple[Sample, ...]
-    # names of the files in the folder of pictures that no problem of the suite uses, sorted
+    # names of the files in the folder of images that no problem of the suite uses, sorted
     extra: tuple[str, ...]
 
 
@@ -60,10 +60,10 @@ def is_suite(path: str | os.PathLike[str]) -> bool:
 def read_suite(
     path: str | os.PathLike[str], problem: str = "000", classes: Sequence[str] = ()
 ) -> Suite:
-    """Read the split files of a problem and find their pictures; all that is wrong is one error.
+    """Read the split files of a problem and find their images; all that is wrong is one error.
 
-    A picture is found by its name without suffix: split files may say `.ras` where the file is a
-    `.bmp`. Of `classes` only those named are kept, all if none are; pictures of the others may be
+    An image is found by its name without suffix: split files may say `.ras` where the file is a
+    `.bmp`. Of `classes` only those named are kept, all if none are; images of the others may be
     missing.
     """
     root = Path(path).expanduser().absolute()
@@ -90,7 +90,7 @@ def read_suite(
         _check_found(name, [file for file, _ in rows], files, angles, problems)
         splits.append(rows)
     both = sorted(_stems(root / problem / _TRAIN) & _stems(root / problem / _TEST))
-    found = f"{problem}: found pictures in both {_TRAIN} and {_TEST}:"
+    found = f"{problem}: found images in both {_TRAIN} and {_TEST}:"
     problems.listed(found, both, ": take them out of one")
     raise_listed(str(root), problems)
 
@@ -130,9 +130,9 @@ def _problem_names(root: Path) -> list[str]:
 
 
 def _find_images(folder: Path, problems: _Problems) -> dict[str, Path] | None:
-    """The picture of each stem, None if there is no such folder."""
+    """The image of each stem, None if there is no such folder."""
     if not folder.is_dir():
-        problems.append(f"{folder.name}: no such folder, need the one with the pictures")
+        problems.append(f"{folder.name}: no such folder, need the one with the images")
         return None
     files: dict[str, Path] = {}
     double: list[str] = []
@@ -164,7 +164,7 @@ def _read_angles(root: Path, problems: _Problems) -> dict[str, float] | None:
         return None
     rows = _read_table(root, _DEFS, "file lamp resolution angle", _rotated_stem, problems)
     double = _repeated(stem for stem, _ in rows)
-    problems.listed(f"{_DEFS}: found a picture on more than one line:", double)
+    problems.listed(f"{_DEFS}: found an image on more than one line:", double)
     return dict(rows)
 
 
@@ -174,7 +174,7 @@ def _read_split(
     """(file, number of its class) of each line, without classes that are not kept."""
     rows = _read_table(root, name, "file number", _named_number, problems)
     double = _repeated(PurePath(file).stem for file, _ in rows)
-    problems.listed(f"{name}: found a picture on more than one line:", double)
+    problems.listed(f"{name}: found an image on more than one line:", double)
     if names:
         unknown = sorted({number for _, number in rows} - set(names))
         problems.listed(f"{name}: found numbers of classes that are not in {_CLASSES}:", unknown)
@@ -183,7 +183,7 @@ def _read_split(
         trained = {number for _, number in rows}
         untrained = [label for number, label in kept.items() if number not in trained]
         hint = ": add some, or choose other classes"
-        problems.listed(f"{name}: found no training picture of", untrained, hint)
+        problems.listed(f"{name}: found no training image of", untrained, hint)
     return rows
 
 
@@ -194,7 +194,7 @@ def _check_found(
     angles: dict[str, float] | None,
     problems: _Problems,
 ) -> None:
-    """Note the pictures of a split without a file or, where angles are known, without one."""
+    """Note the images of a split without a file or, where angles are known, without one."""
     if files is not None:
         missing = [file for file in named if PurePath(file).stem not in files]
         hint = ": copy the suite again, or take these lines out"
@@ -244,7 +244,7 @@ def _lines(path: Path) -> list[tuple[int, str]]:
 
 
 def _stems(path: Path) -> set[str]:
-    """The pictures that a split file names, none if it cannot be read."""
+    """The images that a split file names, none if it cannot be read."""
     try:
         return {PurePath(text.split()[0]).stem for _, text in _lines(path)[1:]}
     except DscError:

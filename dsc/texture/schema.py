@@ -7,7 +7,7 @@ register(
     Variable("atoms", ("label", "atom", "coord"), "float32", "atoms of each class, unit norm"),
     Variable(
         "atoms_pixels", ("label", "atom", "y", "x"), "float32",
-        "atoms of each class as pictures, NaN off the disk",
+        "atoms of each class as images, NaN off the disk",
     ),
     Variable(
         "history", ("label", "iteration"), "float64",
@@ -18,7 +18,7 @@ register(
     Variable("mask", ("y", "x"), "bool", "True inside the disk"),
     Variable(
         "image_count", ("image", "label", "atom"), "int32",
-        "patches of each training picture that an atom of a class codes best",
+        "patches of each training image that an atom of a class codes best",
     ),
-    Variable("image_label", ("image",), "int32", "class of each training picture"),
+    Variable("image_label", ("image",), "int32", "class of each training image"),
 )  # fmt: skip

@@ -53,7 +53,7 @@ class SweepGrid:
     def settings(self, base: TextureConfig) -> tuple[TextureConfig, ...]:
         """All settings, by method, diameter, sparsity and atoms; all else as in `base`.
 
-        Its angle grid is that of the rotational settings: with the other methods nothing turns.
+        Its angle grid is that of the rotational settings: with the other methods nothing rotates.
         """
         return tuple(
             replace(
@@ -71,9 +71,9 @@ class SweepGrid:
         )
 
 
-CAUTION = (  # of three methods on upright pictures, the one that turns nothing may well win
-    "The held-out pictures are turned no more than those they are compared with: this chooses M, N "
-    "and K of a method; which method knows turned pictures, only an evaluation on such can tell."
+CAUTION = (  # of three methods on upright images, the one that rotates nothing may well win
+    "The held-out images are rotated no more than those they are compared with: this chooses M, N "
+    "and K of a method; which method knows rotated images, only an evaluation on such can tell."
 )
 
 
@@ -85,11 +85,11 @@ class SettingResult:
     accuracy: tuple[float, ...] = field(repr=False)  # of every repeat of the cross-validation
     # hash of the atoms of all classes, as `TextureModel.sha256`
     atoms_sha256: str = field(repr=False)
-    n_patches: int  # patches of the training pictures that were labelled
+    n_patches: int  # patches of the training images that were labelled
     # share of the (atom, patch) pairs whose angles were never tried; None without pruning
     pruned: float | None
     seconds_learning: float  # an equal share of the time of the settings that were learned together
-    seconds_labelling: float  # time to label all pictures
+    seconds_labelling: float  # time to label all images
 
     @property
     def mean(self) -> float:

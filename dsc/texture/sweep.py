@@ -1,6 +1,6 @@
-"""`run_sweep`: many settings on the same pictures, compared by cross-validation as in the paper.
+"""`run_sweep`: many settings on the same images, compared by cross-validation as in the paper.
 
-The dictionaries of a setting are learned once, on all training pictures, whose patches are then
+The dictionaries of a setting are learned once, on all training images, whose patches are then
 labelled; only the nearest-neighbour step is cross-validated. The log of the run has every finished
 setting, and sweep.json everything.
 """
@@ -69,7 +69,7 @@ class Setting(Event):
 
 
 def run_sweep(data: Dataset, sweep: Sweep, engine: Engine, target: RunTarget) -> SweepResult:
-    """Find out which setting tells the classes of the training pictures apart best.
+    """Find out which setting tells the classes of the training images apart best.
 
     The result has the same bits on all engines. Of a run that is resumed, finished settings are not
     computed again; the grid may be another one, all else must be the same. With a cluster on other
@@ -86,23 +86,23 @@ def run_sweep(data: Dataset, sweep: Sweep, engine: Engine, target: RunTarget) ->
     _check_memory(data, groups, engine)
     if todo:
         check_textured(data.images, engine)
-    run = Run.begin(target, identity, [RESULT])
-    n_done = len(settings) - len(todo)
-    try:
-        work = _Work(data, label_names, sweep, engine.listening(run.show))
-        for index, result in enumerate(work.results(groups, run.scratch), n_done + 1):
-            event = Setting(index, len(settings), result)
-            run.log(event)
-            done[result.config] = result
-            engine.report(event)
-    finally:
-        shutil.rmtree(run.scratch, ignore_errors=True)
-    options = json.loads(json.dumps(target.options, default=str))
-    results = tuple(done[config] for config in settings)
-    found = SweepResult(run.path, sweep, identity, label_names, options, results)
-    text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-    write_whole(run.path / RESULT, text + "\n")
-    return found
+    with Run.begin(target, identity, [RESULT]) as run:
+        n_done = len(settings) - len(todo)
+        try:
+            work = _Work(data, label_names, sweep, engine.listening(run.show))
+            for index, result in enumerate(work.results(groups, run.scratch), n_done + 1):
+                event = Setting(index, len(settings), result)
+                run.log(event)
+                done[result.config] = result
+                engine.report(event)
+        finally:
+            shutil.rmtree(run.scratch, ignore_errors=True)
+        options = json.loads(json.dumps(target.options, default=str))
+        results = tuple(done[config] for config in settings)
+        found = SweepResult(run.path, sweep, identity, label_names, options, results)
+        text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        write_whole(run.path / RESULT, text + "\n")
+        return found
 
 
 def check_sweep(data: Dataset, sweep: Sweep) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def check_sweep(data: Dataset, sweep: Sweep) -> tuple[str, ...]:
         cross_validate(np.ones((len(data), 1)), labels, float(held_out), 1)
     except DscError as error:
         problems.append(str(error))
-    sizes: dict[int, str] = {}  # of each picture, the largest patch that does not fit
+    sizes: dict[int, str] = {}  # of each image, the largest patch that does not fit
     kinds = {patches_key(config): config for config in sweep.grid.settings(sweep.base)}
     for config in sorted(kinds.values(), key=lambda c: (-c.diameter, c.method != "augmented")):
         for index, image in enumerate(data.images):
@@ -127,7 +127,7 @@ def check_sweep(data: Dataset, sweep: Sweep) -> tuple[str, ...]:
             except DscError as error:
                 sizes.setdefault(index, f"{image.name}: {error}")
     try:
-        raise_listed("pictures", list(sizes.values()))
+        raise_listed("images", list(sizes.values()))
     except DscError as error:
         problems.append(str(error))
     if problems:
@@ -140,8 +140,8 @@ def sweep_identity(data: Dataset, sweep: Sweep) -> Identity:
     config = {name: value for name, value in asdict(sweep.base).items() if name not in SWEPT}
     return {
         "data": {
-            "n_pictures": len(data),
-            "pictures_sha256": sha256("".join(data.hashes).encode()),
+            "n_images": len(data),
+            "images_sha256": sha256("".join(data.hashes).encode()),
             "labels_sha256": sha256(json.dumps(data.labels).encode()),
         },
         "config": config,
@@ -238,7 +238,7 @@ class _Work:
         ]
 
     def _judge(self, config: TextureConfig, labeller: Labeller, seconds: float) -> SettingResult:
-        """Label the pictures, and hold some of them out."""
+        """Label the images, and hold some of them out."""
         began = time.perf_counter()
         images, validation = self.data.images, self.sweep.validation
         features = count_labels(images, labeller, self.engine)

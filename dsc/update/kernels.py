@@ -1,7 +1,7 @@
 """Compiled loops of the dictionary update.
 
 Coordinates are taken into the packed order of `dsc.pursuit.tables`, where the cosine and the sine
-of a pair are neighbours, so that a turn is three multiply-adds on whole vectors:
+of a pair are neighbours, so that a rotation is three multiply-adds on whole vectors:
 R(−θ) r = r · cos + r[+1] · sin (on cosines) − r[−1] · sin (on sines).
 """
 
@@ -21,19 +21,19 @@ _inline = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 
 @_inline
-def turn_back(residual, p, order, cos, up, down, angle, buffer, turned):
-    """turned = R(−θ) of row p, in packed order.
+def rotate_back(residual, p, order, cos, up, down, angle, buffer, rotated):
+    """rotated = R(−θ) of row p, in packed order.
 
-    cos, up, down (angle, coord padded); buffer and turned (padded + 2 · LANES, padded) scratch, the
-    former with the row from element LANES on and zeros around it.
+    cos, up, down (angle, coord padded); buffer and rotated (padded + 2 · LANES, padded) scratch,
+    the former with the row from element LANES on and zeros around it.
     """
     for c in range(order.size):
         buffer[LANES + c] = residual[p, order[c]]
-    for c in range(0, turned.size, LANES):
+    for c in range(0, rotated.size, LANES):
         value = mul(load(buffer, LANES + c), load(cos, (angle, c)))
         value = fma(load(buffer, LANES + c + 1), load(up, (angle, c)), value)
         value = fma(load(buffer, LANES + c - 1), load(down, (angle, c)), value)
-        store(turned, c, value)
+        store(rotated, c, value)
 
 
 @_compile
@@ -109,7 +109,7 @@ def scatter_sums(residual, atom, angle, coef, atoms, order, cos, up, down, scatt
     n_atoms, n_coords = atoms.shape
     edges, patch, slot = occurrences(atom, n_atoms)
     buffer = np.zeros(cos.shape[1] + 2 * LANES, np.float32)
-    turned = np.zeros(cos.shape[1], np.float32)
+    rotated = np.zeros(cos.shape[1], np.float32)
     rows = np.zeros((ROWS, -(-n_coords // TILE[1]) * TILE[1]))
     tile = np.zeros(TILE)
     for m in range(n_atoms):
@@ -118,9 +118,9 @@ def scatter_sums(residual, atom, angle, coef, atoms, order, cos, up, down, scatt
             for i in range(count):
                 p, k = patch[begin + i], slot[begin + i]
                 a = np.float64(coef[p, k])
-                turn_back(residual, p, order, cos, up, down, angle[p, k], buffer, turned)
+                rotate_back(residual, p, order, cos, up, down, angle[p, k], buffer, rotated)
                 for c in range(order.size):
-                    rows[i, order[c]] = turned[c] + a * atoms[m, order[c]]
+                    rows[i, order[c]] = rotated[c] + a * atoms[m, order[c]]
             add_products(rows, count, n_coords, tile, scatter[m])
 
 
@@ -136,16 +136,16 @@ def joint_sums(
     """
     n_angles = cos.shape[0]
     buffer = np.zeros(cos.shape[1] + 2 * LANES, np.float32)
-    turned = np.zeros(cos.shape[1], np.float32)
+    rotated = np.zeros(cos.shape[1], np.float32)
     for p in range(atom.shape[0]):
         for k in range(atom.shape[1]):
             m = atom[p, k]
             if m == EMPTY:
                 break
             a = np.float64(coef[p, k])
-            turn_back(residual, p, order, cos, up, down, angle[p, k], buffer, turned)
+            rotate_back(residual, p, order, cos, up, down, angle[p, k], buffer, rotated)
             for c in range(order.size):
-                right[m, order[c]] += a * turned[c]
+                right[m, order[c]] += a * rotated[c]
             for j in range(k + 1):
                 other = atom[p, j]
                 b = a * coef[p, j]

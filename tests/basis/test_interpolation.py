@@ -42,13 +42,13 @@ def test_rotation_matrix__turns_as_skimage_rotate(degrees):
     mask = dsc.pixel_basis(diameter).mask
     axis = np.linspace(-1, 1, diameter)
     x, y = np.meshgrid(axis, axis)
-    picture = np.exp(-((x - 0.3) ** 2 + (y + 0.2) ** 2) / 0.05) - np.exp(
+    image = np.exp(-((x - 0.3) ** 2 + (y + 0.2) ** 2) / 0.05) - np.exp(
         -(x**2 + (y - 0.4) ** 2) / 0.05
     )
-    expected = rotate(picture, degrees, order=5)[mask]
+    expected = rotate(image, degrees, order=5)[mask]
 
     def error(method):
-        turned = dsc.rotation_matrix(diameter, np.radians(degrees), method) @ picture[mask]
+        turned = dsc.rotation_matrix(diameter, np.radians(degrees), method) @ image[mask]
         return np.linalg.norm(turned - expected) / np.linalg.norm(expected)
 
     assert error("bicubic") < 0.03

@@ -1,4 +1,4 @@
-"""Projection, reconstruction, and the pictures of coordinates."""
+"""Projection, reconstruction, and the images of coordinates."""
 
 from itertools import pairwise
 
@@ -31,7 +31,7 @@ def test_project__gives_the_coordinates_of_the_nearest_pixels_in_the_span(basis,
     np.testing.assert_allclose(coords, expected, atol=2e-6 * np.abs(expected).max())
 
 
-def test_project__pictures_and_disk_pixels_give_the_same_bits(basis, natural_patches):
+def test_project__images_and_disk_pixels_give_the_same_bits(basis, natural_patches):
     patches = natural_patches(11, 30)
     np.testing.assert_array_equal(basis.project(patches), basis.project(patches[:, basis.mask]))
 

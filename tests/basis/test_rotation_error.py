@@ -1,4 +1,4 @@
-"""How far steering is from turning the whole picture before cutting the patch out."""
+"""How far steering is from turning the whole image before cutting the patch out."""
 
 import numpy as np
 import pytest
@@ -7,19 +7,19 @@ from scipy import ndimage
 import dsc
 
 DIAMETER = 11
-PICTURES = ("camera", "coins", "brick", "grass", "gravel", "moon")
+IMAGES = ("camera", "coins", "brick", "grass", "gravel", "moon")
 
 
 @pytest.fixture(scope="module")
-def turned(picture):
-    """Patches, the same places after turning the picture by θ (5th-order spline), and θ."""
+def turned(image):
+    """Patches, the same places after turning the image by θ (5th-order spline), and θ."""
     rng = np.random.default_rng(0)
     center = (DIAMETER - 1) / 2
     y, x = np.nonzero(dsc.pixel_basis(DIAMETER).mask)
     offset = (x - center) - 1j * (y - center)  # y points down, angles grow counter-clockwise
     before, after, thetas = [], [], []
-    for name in PICTURES:
-        spline = ndimage.spline_filter(picture(name), 5, mode="mirror")
+    for name in IMAGES:
+        spline = ndimage.spline_filter(image(name), 5, mode="mirror")
         low, high = 2 * DIAMETER, np.array(spline.shape)[:, None] - 2 * DIAMETER
         cy, cx = rng.integers(low, high, (2, 800))
         theta = rng.uniform(0, 2 * np.pi, 800)

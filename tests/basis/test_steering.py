@@ -12,7 +12,7 @@ import dsc
 ANGLES = st.floats(-20, 20)
 
 
-def smooth_picture(diameter):
+def smooth_image(diameter):
     """Three blobs without any symmetry, well inside the disk."""
     axis = np.linspace(-1, 1, diameter)
     x, y = np.meshgrid(axis, axis)
@@ -25,9 +25,9 @@ def smooth_picture(diameter):
 @pytest.mark.parametrize("diameter", [20, 21])
 def test_steer__turns_as_skimage_rotate(make, diameter, degrees):
     basis = make(diameter)
-    picture = smooth_picture(diameter)
-    expected = rotate(picture, degrees, order=5)[basis.mask]
-    turned = basis.reconstruct(basis.steer(basis.project(picture[None]), np.radians(degrees)))[0]
+    image = smooth_image(diameter)
+    expected = rotate(image, degrees, order=5)[basis.mask]
+    turned = basis.reconstruct(basis.steer(basis.project(image[None]), np.radians(degrees)))[0]
     error = np.linalg.norm(turned - expected) / np.linalg.norm(expected)
     assert error < (0.04 if make is dsc.disk_basis else 0.4)  # the other way: 0.7 to 1.5
 

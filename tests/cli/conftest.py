@@ -1,4 +1,4 @@
-"""Pictures, what the commands make of them, and ways to call the commands."""
+"""Images, what the commands make of them, and ways to call the commands."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ def environment():
 
 
 @pytest.fixture(scope="session")
-def pictures(picture, tmp_path_factory):
-    """A folder of two small pictures."""
-    folder = tmp_path_factory.mktemp("pictures")
+def images(image, tmp_path_factory):
+    """A folder of two small images."""
+    folder = tmp_path_factory.mktemp("images")
     for name in ("camera", "coins"):
-        grey = np.round(255 * picture(name)[100:160, 100:150]).astype(np.uint8)
+        grey = np.round(255 * image(name)[100:160, 100:150]).astype(np.uint8)
         Image.fromarray(grey).save(folder / f"{name}.png")
     return folder
 
 
 @pytest.fixture(scope="session")
-def made(pictures, ask, tmp_path_factory):
+def made(images, ask, tmp_path_factory):
     """A patch set and a finished run of it, as the commands make them: (folder, summaries)."""
     folder = tmp_path_factory.mktemp("made")
-    cut = ask("patches", pictures, "--out", folder / "patches.zarr", "--diameter", 7, "--center")
+    cut = ask("patches", images, "--out", folder / "patches.zarr", "--diameter", 7, "--center")
     words = ["--n-atoms", 4, "--sparsity", 2, "--n-iterations", 2]
     learned = ask("learn", folder / "patches.zarr", "--out", folder / "run", *words)
     return folder, {"patches": cut, "learn": learned}

@@ -1,4 +1,4 @@
-"""The commands: from pictures to codes and back, promised options, JSON, plans, configurations."""
+"""The commands: from images to codes and back, promised options, JSON, plans, configurations."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from dsc.patches import open_patches
 from dsc.store import open_dataset
 
 PROMISES = """
-dsc patches PICTURES... --out PATCHES.zarr --diameter 11 --stride 1 --min-std 0.1 [--unit]
+dsc patches IMAGES... --out PATCHES.zarr --diameter 11 --stride 1 --min-std 0.1 [--unit]
  [--center] [--per-image 4000] [--materialize disk] [--seed 0]
 dsc learn PATCHES.zarr --out RUN --n-atoms 20 --sparsity 4 --n-angles 60 --n-iterations 10
  --basis disk|annular|pixels --update ksvd|mod [--resume]
@@ -90,7 +90,7 @@ def test_version__is_printed(dsc):
 # --- the way through ----------------------------------------------------------------------------
 
 
-def test_patches__summary_and_store(made, pictures):
+def test_patches__summary_and_store(made, images):
     folder, summaries = made
     source = open_patches(folder / "patches.zarr")
     assert summaries["patches"]["n_patches"] == source.n_patches == 2 * (54 * 44)
@@ -125,10 +125,10 @@ def test_encode__takes_a_run_or_a_model(made, ask, tmp_path, which):
 
 
 @pytest.mark.parametrize("name", ["back.npy", "back.png", "back.tif", "BACK.PNG", "BACK.NPY"])
-def test_reconstruct__writes_the_picture_that_the_model_makes(made, pictures, ask, tmp_path, name):
+def test_reconstruct__writes_the_image_that_the_model_makes(made, images, ask, tmp_path, name):
     folder, _ = made
-    summary = ask("reconstruct", pictures / "coins.png", folder / "run", "-o", tmp_path / name)
-    grey = np.asarray(Image.open(pictures / "coins.png")) / np.float32(255)
+    summary = ask("reconstruct", images / "coins.png", folder / "run", "-o", tmp_path / name)
+    grey = np.asarray(Image.open(images / "coins.png")) / np.float32(255)
     expected = load_dictionary(str(folder / "run")).reconstruct(grey)
     assert summary["mse"] == pytest.approx(((expected - grey) ** 2).mean(), rel=1e-4)
     read = {
@@ -139,10 +139,10 @@ def test_reconstruct__writes_the_picture_that_the_model_makes(made, pictures, as
     np.testing.assert_allclose(read(tmp_path / name), expected.clip(0, 1), atol=0.5 / 255 + 1e-6)
 
 
-def test_reconstruct__stride_has_an_effect(made, pictures, ask, tmp_path):
+def test_reconstruct__stride_has_an_effect(made, images, ask, tmp_path):
     folder, _ = made
     errors = [
-        ask("reconstruct", pictures / "coins.png", folder / "run", "--out",
+        ask("reconstruct", images / "coins.png", folder / "run", "--out",
             tmp_path / f"{stride}.npy", "--stride", stride)["mse"]
         for stride in (1, 3)
     ]  # fmt: skip
@@ -189,15 +189,15 @@ def test_info__json_has_numbers_and_text_is_short(made, dsc, ask, tmp_path):
     about = ask("info", folder / "run" / "model.zarr")
     assert about["arrays"]["atoms"] == [4, about["arrays"]["basis_matrix"][1]]
     assert about["arrays"]["count"] == [4]
-    pictures = tmp_path / "many"
-    pictures.mkdir()
+    images = tmp_path / "many"
+    images.mkdir()
     for i in range(300):
-        Image.fromarray(np.full((9, 9), i % 256, np.uint8)).save(pictures / f"{i:04d}.png")
-    ask("patches", pictures, "--out", tmp_path / "p.zarr", "--diameter", 9)
+        Image.fromarray(np.full((9, 9), i % 256, np.uint8)).save(images / f"{i:04d}.png")
+    ask("patches", images, "--out", tmp_path / "p.zarr", "--diameter", 9)
     text = dsc("info", tmp_path / "p.zarr").stdout
     assert len(text) < 2500
-    assert re.search(r"^picture_names\s+0000\.png, .* … \(300 in all\)$", text, re.M)
-    assert len(ask("info", tmp_path / "p.zarr")["picture_names"]) == 300
+    assert re.search(r"^image_names\s+0000\.png, .* … \(300 in all\)$", text, re.M)
+    assert len(ask("info", tmp_path / "p.zarr")["image_names"]) == 300
 
 
 @pytest.mark.parametrize(
@@ -221,11 +221,11 @@ def test_config__values_of_another_type_are_refused(made, dsc, tmp_path, line, m
     assert not (tmp_path / "new").exists()
 
 
-def test_learn__of_a_picture_says_what_to_do(dsc, pictures, tmp_path):
-    result = dsc("learn", pictures / "coins.png", "--out", tmp_path / "new")
+def test_learn__of_a_image_says_what_to_do(dsc, images, tmp_path):
+    result = dsc("learn", images / "coins.png", "--out", tmp_path / "new")
     assert result.exit_code == 2
-    assert "found a picture, need a patch set" in result.stderr
-    assert f"dsc patches {pictures / 'coins.png'} --out patches.zarr" in result.stderr
+    assert "found an image, need a patch set" in result.stderr
+    assert f"dsc patches {images / 'coins.png'} --out patches.zarr" in result.stderr
 
 
 def test_bench__shows_rows_as_they_are_measured(monkeypatch):
@@ -240,9 +240,9 @@ def test_bench__shows_rows_as_they_are_measured(monkeypatch):
     assert all("two threads" in text for text in said)
 
 
-def test_plain_output__says_the_result_and_what_comes_next(made, dsc, pictures, tmp_path):
+def test_plain_output__says_the_result_and_what_comes_next(made, dsc, images, tmp_path):
     folder, _ = made
-    cut = dsc("patches", pictures, "--out", tmp_path / "p.zarr", "--diameter", 9, "--stride", 4)
+    cut = dsc("patches", images, "--out", tmp_path / "p.zarr", "--diameter", 9, "--stride", 4)
     assert re.search(r"^\d+ patches of diameter 9", cut.stdout)
     assert f"dsc learn {tmp_path / 'p.zarr'} --out" in cut.stdout
     coded = dsc("encode", folder / "patches.zarr", folder / "run", "--out", tmp_path / "c.zarr")
@@ -250,10 +250,10 @@ def test_plain_output__says_the_result_and_what_comes_next(made, dsc, pictures, 
     assert "mse" in coded.stdout
 
 
-def test_patches__every_option_reaches_the_library(dsc, ask, pictures, tmp_path):
+def test_patches__every_option_reaches_the_library(dsc, ask, images, tmp_path):
     words = ["--diameter", 5, "--stride", 2, "--min-std", 0.02, "--per-image", 50, "--unit"]
     words += ["--rotate", 0, "--rotate", 90, "--materialize", "annular", "--seed", 3]
-    summary = ask("patches", pictures, "-o", tmp_path / "p.zarr", *words)
+    summary = ask("patches", images, "-o", tmp_path / "p.zarr", *words)
     source = open_patches(tmp_path / "p.zarr")
     assert (summary["n_patches"], source.diameter) == (100, 5)
     assert (source.unit, source.center, source.rotated) == (True, False, True)
@@ -342,10 +342,10 @@ def test_config__the_command_line_comes_first(made, ask, tmp_path):
     assert tomllib.loads((tmp_path / "run" / "run.toml").read_text())["n_atoms"] == 4
 
 
-def test_config__of_patches(pictures, ask, tmp_path):
+def test_config__of_patches(images, ask, tmp_path):
     toml = tmp_path / "patches.toml"
     toml.write_text('diameter = 5\nunit = true\nrotate = [0.0, 45.0]\nmaterialize = "disk"\n')
-    ask("patches", pictures, "--config", toml, "--out", tmp_path / "p.zarr")
+    ask("patches", images, "--config", toml, "--out", tmp_path / "p.zarr")
     source = open_patches(tmp_path / "p.zarr")
     assert (source.diameter, source.unit, source.rotated) == (5, True, True)
     assert source.materialized == "disk"

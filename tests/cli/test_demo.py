@@ -53,7 +53,7 @@ def test_demo__page_shows_both_errors_and_needs_nothing_else(demo):
     assert all(link.startswith("data:") for link in links)
 
 
-def test_demo__leaves_dictionaries_codes_and_pictures(demo):
+def test_demo__leaves_dictionaries_codes_and_images(demo):
     folder, result, _ = demo
     summary = json.loads(result.stdout)
     for kind, basis in (("rotational", "disk"), ("standard", "pixels")):

@@ -10,17 +10,17 @@ from PIL import Image
 
 
 @pytest.fixture
-def place(made, pictures, tmp_path):
+def place(made, images, tmp_path):
     """A folder with good and bad things in it."""
     folder, _ = made
     (tmp_path / "good").symlink_to(folder)
     shutil.copytree(folder / "run", tmp_path / "unfinished")
     (tmp_path / "unfinished" / "model.zarr" / "manifest.json").unlink()
-    shutil.copy(pictures / "coins.png", tmp_path / "coins.png")
+    shutil.copy(images / "coins.png", tmp_path / "coins.png")
     Image.fromarray(np.zeros((40, 40), np.uint8)).save(tmp_path / "flat.png")
     Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / "tiny.png")
     (tmp_path / "broken.png").write_bytes((tmp_path / "coins.png").read_bytes()[:200])
-    (tmp_path / "text.png").write_text("no picture")
+    (tmp_path / "text.png").write_text("no image")
     (tmp_path / "notes.txt").write_text("notes")
     return tmp_path
 
@@ -70,7 +70,7 @@ MISTAKES = {
         "not overwritten",
     ),
     "reconstruct: type": ("reconstruct {0}/coins.png {0}/good/run --out {0}/a.jpg", "a.jpg"),
-    "reconstruct: picture": ("reconstruct {0}/none.png {0}/good/run --out {0}/a.png", "none.png"),
+    "reconstruct: image": ("reconstruct {0}/none.png {0}/good/run --out {0}/a.png", "none.png"),
     "reconstruct: tiny": ("reconstruct {0}/tiny.png {0}/good/run --out {0}/a.png", "at least 7"),
     "reconstruct: there": (
         "reconstruct {0}/coins.png {0}/good/run --out {0}/coins.png",

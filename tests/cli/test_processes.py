@@ -25,10 +25,10 @@ def words_of(options):
 
 
 @pytest.fixture(scope="module")
-def patches(picture, tmp_path_factory):
+def patches(image, tmp_path_factory):
     """7,396 patches of diameter 9: an iteration and its checkpoint take some 40 ms."""
     url = tmp_path_factory.mktemp("patches") / "patches.zarr"
-    extract_patches(picture("camera")[100:194, 100:194], url, PatchConfig(diameter=9, unit=True))
+    extract_patches(image("camera")[100:194, 100:194], url, PatchConfig(diameter=9, unit=True))
     return str(url)
 
 

@@ -14,14 +14,14 @@ from PIL import Image
 
 
 @pytest.fixture(scope="module")
-def inputs(made, picture, tmp_path_factory):
-    """(folder with a picture, pictures of two classes, patches and a run)."""
+def inputs(made, image, tmp_path_factory):
+    """(folder with an image, images of two classes, patches and a run)."""
     folder = tmp_path_factory.mktemp("inputs")
-    grey = np.round(255 * picture("camera")[100:300, 100:300]).astype(np.uint8)
+    grey = np.round(255 * image("camera")[100:300, 100:300]).astype(np.uint8)
     Image.fromarray(grey).save(folder / "one.png")
     for name in ("brick", "gravel"):
         (folder / "classes" / name).mkdir(parents=True)
-        pixels = np.round(255 * picture(name)).astype(np.uint8)
+        pixels = np.round(255 * image(name)).astype(np.uint8)
         for number in range(2):
             part = pixels[100 * number : 100 * number + 48, :48]
             Image.fromarray(part).save(folder / "classes" / name / f"{number}.png")

@@ -287,9 +287,9 @@ def test_encode__refuses_before_it_writes(model, natural_patches, tmp_path):
     assert not (tmp_path / "codes.zarr").exists()
 
 
-def test_encode__refuses_a_set_materialised_in_another_basis(model, picture, tmp_path):
+def test_encode__refuses_a_set_materialised_in_another_basis(model, image, tmp_path):
     config = PatchConfig(diameter=7, materialize="annular")
-    made = extract_patches(picture("camera")[:30, :30], tmp_path / "p.zarr", config)
+    made = extract_patches(image("camera")[:30, :30], tmp_path / "p.zarr", config)
     with pytest.raises(DscError, match="coordinates of the annular basis"):
         model.encode(made)
 

@@ -259,7 +259,7 @@ def test_pickle__says_the_same(X, fitted):
     assert copy.get_params() == fitted.get_params()
 
 
-def test_pipeline__codes_feed_a_classifier(natural_patches, picture):
+def test_pipeline__codes_feed_a_classifier(natural_patches, image):
     """Stripes against spots: what a linear classifier tells apart from the codes alone."""
     rng = np.random.default_rng(0)
     y, x = np.mgrid[:9, :9] - 4.0

@@ -107,10 +107,10 @@ def test_learn__knows_what_it_was_learned_from(patches):
     assert {"numpy", "numba", "cpu", "blas"} <= found.numerics.keys()
 
 
-def test_learn__takes_a_list_and_a_path(patches, picture, tmp_path):
+def test_learn__takes_a_list_and_a_path(patches, image, tmp_path):
     options = {"n_iterations": 1, "sparsity": 1, "n_atoms": 2}
     assert_same(learn(patches[:300].tolist(), **options), learn(patches[:300], **options))
-    made = extract_patches(picture("camera")[:30, :30], tmp_path / "p.zarr", PatchConfig(7))
+    made = extract_patches(image("camera")[:30, :30], tmp_path / "p.zarr", PatchConfig(7))
     assert_same(learn(tmp_path / "p.zarr", **options), learn(made, **options))
 
 
@@ -198,8 +198,8 @@ def test_init_patches__starts_from_different_patches_of_the_set(patches):
     assert len(set(alike.argmax(1).tolist())) == 5
 
 
-def test_init_patches__does_not_depend_on_how_the_set_is_read(patches, picture, tmp_path):
-    made = extract_patches(picture("camera")[:40, :40], tmp_path / "p.zarr", PatchConfig(7))
+def test_init_patches__does_not_depend_on_how_the_set_is_read(patches, image, tmp_path):
+    made = extract_patches(image("camera")[:40, :40], tmp_path / "p.zarr", PatchConfig(7))
     options = {**BASE, "init": "patches", "n_iterations": 1}
     images = disk_basis(7).to_image(made.pixels(0, made.n_patches), fill=0)
     assert_same(learn(made, **options), learn(images, **options))
@@ -402,9 +402,9 @@ def test_learn__a_bad_number_in_the_corner_outside_the_disk_does_not_count(patch
 
 
 @pytest.mark.parametrize("basis", ["annular", "pixels"])
-def test_learn__refuses_a_set_materialised_in_another_basis(picture, tmp_path, basis):
+def test_learn__refuses_a_set_materialised_in_another_basis(image, tmp_path, basis):
     config = PatchConfig(diameter=7, materialize="disk")
-    extract_patches(picture("camera")[:30, :30], tmp_path / "p.zarr", config)
+    extract_patches(image("camera")[:30, :30], tmp_path / "p.zarr", config)
     with pytest.raises(DscError, match=f"coordinates of the disk basis.*need .*{basis} basis"):
         learn(tmp_path / "p.zarr", 2, 1, basis=basis)
 

@@ -1,4 +1,4 @@
-"""The paper's cameraman, from its picture: needs the folder of pictures named by DSC_DATA."""
+"""The paper's cameraman, from its image: needs the folder of images named by DSC_DATA."""
 
 import os
 from pathlib import Path

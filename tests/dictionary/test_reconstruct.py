@@ -6,7 +6,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import dsc
 from dsc.dictionary import learn
-from dsc.dictionary import reconstruct as picture_module
+from dsc.dictionary import reconstruct as image_module
 from dsc.errors import DscError
 from dsc.patches import ArrayPatches
 
@@ -17,15 +17,15 @@ def centered(patches):
 
 
 @pytest.fixture(scope="module")
-def crop(picture):
+def crop(image):
     """Taller than two bands of any tiling up to 64 rows."""
-    return picture("coins")[40:200, 50:90].astype(np.float32)
+    return image("coins")[40:200, 50:90].astype(np.float32)
 
 
-def coded_windows(model, picture):
-    """All windows of a picture coded in one call, as decoded disks: (y, x, pixel)."""
+def coded_windows(model, image):
+    """All windows of an image coded in one call, as decoded disks: (y, x, pixel)."""
     side = model.basis.diameter
-    windows = sliding_window_view(picture, (side, side))
+    windows = sliding_window_view(image, (side, side))
     rows = windows.reshape(-1, side, side)[:, model.basis.mask].astype(np.float32)
     means = rows.mean(1, keepdims=True) if model.patches["center"] else np.float32(0)
     coords = model.basis.project(rows - means)
@@ -76,7 +76,7 @@ def test_reconstruct__with_a_stride_averages_the_disks_of_a_grid(model, crop, st
 @pytest.mark.parametrize("band", [1, 5, 64, 1000])
 def test_reconstruct__does_not_depend_on_the_bands(model, crop, monkeypatch, band):
     expected = model.reconstruct(crop[:60])
-    monkeypatch.setattr(picture_module, "BAND", band)
+    monkeypatch.setattr(image_module, "BAND", band)
     np.testing.assert_allclose(model.reconstruct(crop[:60], n_workers=2), expected, atol=1e-6)
 
 
@@ -104,7 +104,7 @@ def test_reconstruct__a_centered_dictionary_keeps_brightness(centered, crop):
     np.testing.assert_allclose(centered.reconstruct(flat), flat, atol=1e-6)
 
 
-def test_reconstruct__a_quarter_turn_of_the_picture_turns_the_result(centered, crop):
+def test_reconstruct__a_quarter_turn_of_the_image_turns_the_result(centered, crop):
     turned = centered.reconstruct(np.rot90(crop))
     expected = np.rot90(centered.reconstruct(crop))
     assert np.median(np.abs(turned - expected)) < 1e-5

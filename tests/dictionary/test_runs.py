@@ -93,8 +93,8 @@ def test_run__has_the_options_the_log_and_the_model(patches, undisturbed, tmp_pa
     assert Run(tmp_path / "run").n_tasks > 0
 
 
-def test_run__toml_repeats_it(picture, tmp_path):
-    made = extract_patches(picture("camera")[:40, :40], tmp_path / "p.zarr", PatchConfig(7))
+def test_run__toml_repeats_it(image, tmp_path):
+    made = extract_patches(image("camera")[:40, :40], tmp_path / "p.zarr", PatchConfig(7))
     options = {**OPTIONS, "min_improvement": 1e-5, "replace_twins": 0.9, "update": "mod"}
     found = learn(str(tmp_path / "p.zarr"), run=tmp_path / "run", **options)
     repeat = tomllib.loads((tmp_path / "run" / "run.toml").read_text())
@@ -221,8 +221,8 @@ def test_run__killed_while_its_folder_was_made(patches, undisturbed, made, tmp_p
 # --- what is not ours stays ---------------------------------------------------------------------
 
 
-def test_run__a_patch_set_inside_the_folder_is_kept(picture, tmp_path):
-    made = extract_patches(picture("camera")[:40, :40], tmp_path / "exp/patches", PatchConfig(7))
+def test_run__a_patch_set_inside_the_folder_is_kept(image, tmp_path):
+    made = extract_patches(image("camera")[:40, :40], tmp_path / "exp/patches", PatchConfig(7))
     before = contents(tmp_path / "exp")
     for start in ({}, {"resume": True}, {"overwrite": True}):
         with pytest.raises(DscError, match="exists and is no run of dsc"):
@@ -396,8 +396,8 @@ def test_run__a_path_that_is_not_ours_is_refused(patches, tmp_path, resume):
     assert (tmp_path / "file").read_text() == "nor me"
 
 
-def test_run__a_patch_set_is_not_taken_for_a_run(picture, tmp_path):
-    extract_patches(picture("camera")[:30, :30], tmp_path / "p.zarr", PatchConfig(7))
+def test_run__a_patch_set_is_not_taken_for_a_run(image, tmp_path):
+    extract_patches(image("camera")[:30, :30], tmp_path / "p.zarr", PatchConfig(7))
     with pytest.raises(DscError, match="no run of dsc"):
         learn(tmp_path / "p.zarr", 2, 1, run=tmp_path / "p.zarr")
 

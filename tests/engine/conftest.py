@@ -16,14 +16,14 @@ from dsc.engine import open_engine
 
 
 @pytest.fixture(scope="session")
-def windows(picture):
-    """windows(diameter, n_patches): patches of three pictures, (patch, y, x) float32."""
+def windows(image):
+    """windows(diameter, n_patches): patches of three images, (patch, y, x) float32."""
 
     def take(diameter, n_patches):
         shares = np.array_split(np.arange(n_patches), 3)
         taken = []
         for name, share in zip(("camera", "coins", "gravel"), shares, strict=True):
-            every = sliding_window_view(picture(name), (diameter, diameter))
+            every = sliding_window_view(image(name), (diameter, diameter))
             rng = np.random.default_rng(n_patches)
             y, x = rng.integers(0, np.array(every.shape[:2])[:, None], (2, len(share)))
             taken.append(every[y, x])

@@ -48,15 +48,15 @@ def reference(patches):
 
 
 @pytest.fixture(scope="module")
-def stored(patches, picture, tmp_path_factory):
+def stored(patches, image, tmp_path_factory):
     """stored(**options): the url of a patch set in a store, made once."""
     folder = tmp_path_factory.mktemp("stored")
-    pictures = [np.float32(picture("camera")[:90, :40]), np.float32(picture("coins")[:90, :40])]
+    images = [np.float32(image("camera")[:90, :40]), np.float32(image("coins")[:90, :40])]
 
     def get(**options):
         url = folder / (repr(sorted(options.items())) + ".zarr")
         if not url.exists():
-            extract_patches(pictures, url, PatchConfig(diameter=DIAMETER, **options))
+            extract_patches(images, url, PatchConfig(diameter=DIAMETER, **options))
         return str(url)
 
     return get
@@ -193,14 +193,14 @@ def test_learn__same_bits_from_a_store_on_a_cluster(stored, materialize, client,
 
 @pytest.mark.parametrize(("chunk", "materialize"), [(256, "disk"), (1000, None), (4096, "disk")])
 def test_learn__same_bits_for_any_chunks_of_the_store(
-    stored, picture, tmp_path, monkeypatch, chunk, materialize
+    stored, image, tmp_path, monkeypatch, chunk, materialize
 ):
     expected = learn(stored(center=True), **BASE)
     monkeypatch.setattr(extract, "CHUNK", chunk)
     url = tmp_path / "patches.zarr"
-    pictures = [np.float32(picture(name)[:90, :40]) for name in ("camera", "coins")]
+    images = [np.float32(image(name)[:90, :40]) for name in ("camera", "coins")]
     config = PatchConfig(diameter=DIAMETER, center=True, materialize=materialize)
-    made = extract_patches(pictures, url, config)
+    made = extract_patches(images, url, config)
     assert made.store.chunks("y") == (chunk,)
     assert_same(learn(url, n_workers=2, **BASE), expected)
 
@@ -275,8 +275,8 @@ def test_encode__same_bits_on_every_scheduler(reference, stored, client, process
         assert found.rest.tobytes() == expected.rest.tobytes()
 
 
-def test_reconstruct__same_bits_on_every_scheduler(reference, picture, client):
-    model, crop = reference("disk-ksvd"), picture("camera")[:200, :60]
+def test_reconstruct__same_bits_on_every_scheduler(reference, image, client):
+    model, crop = reference("disk-ksvd"), image("camera")[:200, :60]
     expected = model.reconstruct(crop, scheduler="synchronous")
     for scheduler in ("threads", client):
         assert (model.reconstruct(crop, scheduler=scheduler) == expected).all()

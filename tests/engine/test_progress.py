@@ -119,7 +119,7 @@ def test_progress__is_at_most_two_pulses_in_a_second(patches, slow_tasks):
             assert second.seconds > first.seconds
     for first, third in zip(pulses, pulses[2:], strict=False):
         if first.stage == third.stage:
-            assert third.seconds - first.seconds >= 1
+            assert third.seconds - first.seconds > 0.999  # but for rounding
 
 
 def test_progress__a_pulse_is_never_late_by_the_listeners_of_a_run(
@@ -246,11 +246,11 @@ def test_client__tasks_run_on_its_workers(patches, active_client, monkeypatch):
     assert who <= set(active_client.scheduler_info(n_workers=-1)["workers"])
 
 
-def test_client__is_used_by_encode_and_reconstruct_too(patches, picture, active_client):
+def test_client__is_used_by_encode_and_reconstruct_too(patches, image, active_client):
     model = dsc.learn(patches, scheduler="threads", progress=False, **OPTIONS)
     for work in (
         lambda heard: model.encode(patches, progress=heard),
-        lambda heard: model.reconstruct(picture("coins")[:40, :40], progress=heard),
+        lambda heard: model.reconstruct(image("coins")[:40, :40], progress=heard),
     ):
         recorder = Recorder()
         work(recorder)

@@ -83,8 +83,8 @@ def test_experiment__writes_all_its_files(name, results, written):
     assert page.count("<img") == len(result.figures)
     assert "://" not in page
     for figure in result.figures:
-        with Image.open(out / f"{figure}.png") as picture:
-            assert min(picture.size) > 50
+        with Image.open(out / f"{figure}.png") as image:
+            assert min(image.size) > 50
         assert (out / f"{figure}.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
@@ -111,7 +111,7 @@ def test_toy__recovers_the_template(results):
     assert rotational < min(errors.values()) / 5
 
 
-def test_texture_bins__judges_all_histograms_by_the_same_pictures(results):
+def test_texture_bins__judges_all_histograms_by_the_same_images(results):
     numbers = results("texture-bins").numbers
     assert set(numbers["wrong"]) == set(numbers["error"]) == set(HISTOGRAMS)
     for wrong in numbers["wrong"].values():
@@ -242,7 +242,7 @@ def test_command__runs_and_prints_json(dsc_command, tmp_path):
 
 
 @pytest.mark.parametrize("where", [None, "empty"])
-def test_command__missing_pictures_are_named_with_their_source(
+def test_command__missing_images_are_named_with_their_source(
     where, dsc_command, tmp_path, monkeypatch
 ):
     monkeypatch.delenv("DSC_DATA", raising=False)

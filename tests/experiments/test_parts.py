@@ -6,7 +6,7 @@ import pytest
 import dsc
 from dsc.experiments.data import LabelledImage, coding_patches
 from dsc.experiments.learning import rotated_groups
-from dsc.experiments.rotating import cut_turned, interpolate, rotated_disks
+from dsc.experiments.rotating import cut_rotated, interpolate, rotated_disks
 from dsc.experiments.sweeps import flat_from
 from dsc.experiments.textures import comma_image
 
@@ -16,10 +16,10 @@ def comma():
     return LabelledImage("comma", comma_image(21))
 
 
-def test_cut_turned__a_quarter_turn_is_rot90(comma):
+def test_cut_rotated__a_quarter_turn_is_rot90(comma):
     here = np.array([31.0])
     mask = dsc.disk_basis(21).mask
-    still, turned = (cut_turned(comma, here, here, np.array([t]), 21)[0] for t in (0, np.pi / 2))
+    still, turned = (cut_rotated(comma, here, here, np.array([t]), 21)[0] for t in (0, np.pi / 2))
     square = np.zeros(mask.shape)
     square[mask] = still
     np.testing.assert_allclose(turned, np.rot90(square)[mask], atol=1e-9)

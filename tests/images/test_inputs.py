@@ -1,4 +1,4 @@
-"""Which pictures are meant by files, folders, classes and globs."""
+"""Which images are meant by files, folders, classes and globs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dsc.images import open_images
 
 @pytest.fixture
 def put(tmp_path):
-    """put(name): a picture at that path below a new folder; returns the folder."""
+    """put(name): an image at that path below a new folder; returns the folder."""
 
     def write(*names):
         for name in names:
@@ -25,13 +25,13 @@ def put(tmp_path):
 
 
 def found(inputs):
-    return [(picture.name, picture.label) for picture in open_images(inputs)]
+    return [(image.name, image.label) for image in open_images(inputs)]
 
 
-def test_folder__pictures_sorted_without_labels(put):
+def test_folder__images_sorted_without_labels(put):
     folder = put("b.png", "a.png", "c.bmp")
-    (folder / "notes.txt").write_text("not a picture")
-    (folder / ".hidden.png").write_text("not a picture")
+    (folder / "notes.txt").write_text("not an image")
+    (folder / ".hidden.png").write_text("not an image")
     assert found(folder) == [("a.png", None), ("b.png", None), ("c.bmp", None)]
 
 
@@ -72,7 +72,7 @@ def test_inputs__order_and_repetition_do_not_matter(put):
     assert found([folder / "b.png", folder / "a.png", f"{folder}/*", folder / "a.png"]) == once
 
 
-def test_folder__with_pictures_in_it_and_below_is_refused(put):
+def test_folder__with_images_in_it_and_below_is_refused(put):
     folder = put("a.png", "masks/a.png")
     with pytest.raises(DscError, match=r"in it and in its folders masks: say which.*\*\.png"):
         open_images(folder)
@@ -85,7 +85,7 @@ def test_inputs__nothing_found_is_said(put, tmp_path):
     bad = [tmp_path / "empty", tmp_path / "a.xyz", tmp_path / "none", f"{tmp_path}/*.png"]
     with pytest.raises(DscError) as error:
         open_images(bad)
-    for text in ("no pictures in it", "unknown type of file", "does not exist", "nothing matches"):
+    for text in ("no images in it", "unknown type of file", "does not exist", "nothing matches"):
         assert text in str(error.value)
     with pytest.raises(DscError, match=r"found no input"):
         open_images([])

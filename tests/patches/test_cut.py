@@ -12,8 +12,8 @@ from dsc.patches import ArrayPatches, PatchConfig, cut_grid, extract_patches
 @pytest.mark.parametrize("stride", [1, 2, 5])
 @pytest.mark.parametrize("diameter", [3, 8, 11])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_cut_grid__is_plain_slicing(picture, diameter, stride, order):
-    pixels = np.asarray(picture("camera")[:30, :41], np.float32, order=order)
+def test_cut_grid__is_plain_slicing(image, diameter, stride, order):
+    pixels = np.asarray(image("camera")[:30, :41], np.float32, order=order)
     before = pixels.copy()
     windows = np.lib.stride_tricks.sliding_window_view(pixels, (diameter, diameter))
     expected = windows[::stride, ::stride][:, :, disk_mask(diameter)]
@@ -24,8 +24,8 @@ def test_cut_grid__is_plain_slicing(picture, diameter, stride, order):
 
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("unit", [False, True])
-def test_cut__same_bits_from_a_grid_a_store_and_an_array(tmp_path, picture, center, unit):
-    pixels = picture("camera")[:40, :50].astype(np.float32)
+def test_cut__same_bits_from_a_grid_a_store_and_an_array(tmp_path, image, center, unit):
+    pixels = image("camera")[:40, :50].astype(np.float32)
     config = PatchConfig(stride=3, center=center, unit=unit)
     stored = extract_patches(pixels, tmp_path / "a", config)
     windows = np.lib.stride_tricks.sliding_window_view(pixels, (11, 11))[::3, ::3]

@@ -24,34 +24,34 @@ CONFIG = {"min_std": 0.03, "center": True, "unit": True}
 
 
 @pytest.fixture(scope="module")
-def sets(tmp_path_factory, picture):
+def sets(tmp_path_factory, image):
     """The same patches lazily, materialised, and in small tiles and chunks."""
     from dsc.images import tiles
     from dsc.patches import extract
 
     root = tmp_path_factory.mktemp("sets")
-    pictures = [
-        picture("camera")[100:160, 80:150],
-        picture("coins")[:60, :70],
-        picture("brick")[:50, :55],
+    images = [
+        image("camera")[100:160, 80:150],
+        image("coins")[:60, :70],
+        image("brick")[:50, :55],
     ]
-    lazy = extract_patches(pictures, root / "lazy", PatchConfig(**CONFIG))
-    stored = extract_patches(pictures, root / "stored", PatchConfig(**CONFIG, materialize="disk"))
+    lazy = extract_patches(images, root / "lazy", PatchConfig(**CONFIG))
+    stored = extract_patches(images, root / "stored", PatchConfig(**CONFIG, materialize="disk"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiles, "TILE", (16, 20))
         patch.setattr(extract, "CHUNK", 128)
         patch.setattr(extract, "CHUNK_BYTES", 2**15)
-        small = extract_patches(pictures, root / "small", PatchConfig(**CONFIG, materialize="disk"))
+        small = extract_patches(images, root / "small", PatchConfig(**CONFIG, materialize="disk"))
     assert small.store.chunks("coords")[0] == 64
     return lazy, stored, small
 
 
-def windows(patches, pictures, a, b):
+def windows(patches, images, a, b):
     """The disks by plain slicing, in float64."""
     at, side = patches.positions(a, b), patches.diameter
     mask = disk_mask(side)
     rows = [
-        pictures[i][y : y + side, x : x + side][mask]
+        images[i][y : y + side, x : x + side][mask]
         for i, y, x in zip(at.image, at.y, at.x, strict=True)
     ]
     return np.array(rows)
@@ -61,10 +61,10 @@ def windows(patches, pictures, a, b):
 @pytest.mark.parametrize(
     ("center", "unit"), [(False, False), (True, False), (False, True), (True, True)]
 )
-def test_pixels__are_the_normalised_disks(tmp_path, picture, diameter, center, unit):
+def test_pixels__are_the_normalised_disks(tmp_path, image, diameter, center, unit):
     images = [
-        picture("camera")[:40, :45].astype(np.float32),
-        picture("coins")[:30, :30].astype(np.float32),
+        image("camera")[:40, :45].astype(np.float32),
+        image("coins")[:30, :30].astype(np.float32),
     ]
     config = PatchConfig(diameter=diameter, stride=3, center=center, unit=unit)
     patches = extract_patches(images, tmp_path / "a", config)
@@ -222,31 +222,31 @@ def test_reading_a_span__touches_its_chunks_only(sets, tmp_path_factory):
         patches.pixels(100, 140)
 
 
-def test_damage__in_a_picture_is_an_error(sets, tmp_path_factory):
+def test_damage__in_a_image_is_an_error(sets, tmp_path_factory):
     path = tmp_path_factory.mktemp("copy") / "set"
     shutil.copytree(sets[0].store.url, path)
-    (chunk,) = (path / "pictures" / "stack_00000" / "c").rglob("0/0/0")
+    (chunk,) = (path / "images" / "stack_00000" / "c").rglob("0/0/0")
     data = bytearray(chunk.read_bytes())
     data[50] ^= 1
     chunk.write_bytes(data)
-    with pytest.raises(DscError, match=r"of array 'pictures/stack_00000' .* is damaged"):
+    with pytest.raises(DscError, match=r"of array 'images/stack_00000' .* is damaged"):
         open_patches(path).pixels(0, 10)
 
 
-def test_damage__in_the_table_of_pictures_is_an_error(sets, tmp_path_factory):
+def test_damage__in_the_table_of_images_is_an_error(sets, tmp_path_factory):
     path = tmp_path_factory.mktemp("copy") / "set"
     shutil.copytree(sets[0].store.url, path)
-    metadata = path / "pictures" / "zarr.json"
+    metadata = path / "images" / "zarr.json"
     metadata.write_text(metadata.read_text().replace("60", "61"))
-    with pytest.raises(DscError, match=r"pictures/zarr.json is damaged"):
+    with pytest.raises(DscError, match=r"images/zarr.json is damaged"):
         open_patches(path).pixels(0, 10)
 
 
-def test_pictures__of_one_size_share_an_array(tmp_path, picture):
-    same = [picture("camera")[i : i + 20, :30] for i in range(40)]
-    other = [picture("camera")[:25, :30], picture("camera")[:20, :30]]
+def test_images__of_one_size_share_an_array(tmp_path, image):
+    same = [image("camera")[i : i + 20, :30] for i in range(40)]
+    other = [image("camera")[:25, :30], image("camera")[:20, :30]]
     patches = extract_patches([*same, *other], tmp_path / "a", PatchConfig(stride=5))
-    stacks = [name for name in patches.store.variables if name.startswith("pictures/")]
+    stacks = [name for name in patches.store.variables if name.startswith("images/")]
     assert [patches.store.shape(name) for name in stacks] == [
         (40, 20, 30),
         (1, 25, 30),

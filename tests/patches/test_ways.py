@@ -29,8 +29,8 @@ def own_files():
 
 @pytest.mark.parametrize("rotate", [(), (30.0,)])
 @pytest.mark.parametrize("source", ["array", "zarr"])
-def test_read__goes_straight_down(tmp_path, picture, monkeypatch, source, rotate):
-    inputs = picture("camera")[:60, :70].astype(np.float32)
+def test_read__goes_straight_down(tmp_path, image, monkeypatch, source, rotate):
+    inputs = image("camera")[:60, :70].astype(np.float32)
     if source == "zarr":
         zarr.create_array(tmp_path / "in.zarr", data=inputs)
         inputs = tmp_path / "in.zarr"
@@ -46,7 +46,7 @@ def test_read__goes_straight_down(tmp_path, picture, monkeypatch, source, rotate
 
         monkeypatch.setattr(owner, name, watched)
 
-    watch(kernels, "cut_turned" if rotate else "cut", "kernel")
+    watch(kernels, "cut_rotated" if rotate else "cut", "kernel")
     watch(zarr.Array, "__getitem__", "array")
     CACHE.clear()
     patches.read(dsc.disk_basis(11), 0, 100)

@@ -30,12 +30,12 @@ FLAGS = [
 
 @pytest.fixture(scope="session")
 def small_run(tmp_path_factory):
-    """(run, patch set beside it), finished, on two small pictures; not to be changed."""
+    """(run, patch set beside it), finished, on two small images; not to be changed."""
     folder = tmp_path_factory.mktemp("small")
-    pictures = [data.camera()[100:180, 200:300], data.coins()[60:140, 60:160]]
+    images = [data.camera()[100:180, 200:300], data.coins()[60:140, 60:160]]
     run, patches = folder / "run", folder / "patches.zarr"
     dsc.extract_patches(
-        [np.asarray(picture, np.float32) / 255 for picture in pictures],
+        [np.asarray(image, np.float32) / 255 for image in images],
         patches,
         dsc.PatchConfig(diameter=9, stride=2, min_std=0.02, center=True, unit=True),
     )

@@ -69,4 +69,4 @@ def test_plot_figure__draws_corner_cases_without_warnings():
 
 def test_plot_figure__refuses_what_is_no_figure():
     with pytest.raises(TypeError, match="need Lines, ImageRows or AtomGrid"):
-        plot_figure("a picture")
+        plot_figure("an image")

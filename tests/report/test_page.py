@@ -131,8 +131,8 @@ def test_page__plots_are_readable_in_light_and_dark(browser, pages, kind):
             plots = tab.locator("figure.plot:not(.natural) img:not([alt*=polar])").all()
             assert plots
             for plot in plots:
-                picture = Image.open(io.BytesIO(plot.screenshot())).convert("L")
-                label = np.asarray(picture, np.float64)[:, : picture.width // 20]  # of the y axis
+                image = Image.open(io.BytesIO(plot.screenshot())).convert("L")
+                label = np.asarray(image, np.float64)[:, : image.width // 20]  # of the y axis
                 paper = np.median(label)
                 assert paper < 60 if scheme == "dark" else paper > 200
                 ink = label.max() if scheme == "dark" else label.min()

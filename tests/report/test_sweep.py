@@ -38,13 +38,13 @@ def made_up(means, grid, std=0.01):
         for config, mean in zip(grid.settings(BASE), means, strict=True)
     )
     identity = {
-        "data": {"n_pictures": 12, "pictures_sha256": "f00d" * 16},
+        "data": {"n_images": 12, "images_sha256": "f00d" * 16},
         "config": {"stride": 3, "n_angles": None},
         "validation": {"held_out": 0.88, "repeats": 2},
         "numerics": {"numpy": "2.3.1", "cpu": "Some <Processor> 9000"},
     }
     sweep = Sweep(BASE, grid, Validation(0.88, 2))
-    options = {"pictures": "a <suite>", "classes": []}
+    options = {"images": "a <suite>", "classes": []}
     return SweepResult(Path("run"), sweep, identity, ("a & b", "c"), options, results)
 
 
@@ -72,7 +72,7 @@ def read(path):
 # --- the table ------------------------------------------------------------------------------------
 
 
-def test_sweep_table__says_that_upright_pictures_do_not_judge_methods():
+def test_sweep_table__says_that_upright_images_do_not_judge_methods():
     one, two = SweepGrid((5,), (7,), (1,), ("standard",)), SweepGrid((5,), (7,), (1,))
     assert CAUTION not in sweep_table(made_up([0.9], one))
     assert CAUTION in sweep_table(made_up([0.7, 0.8, 0.9], two))
@@ -83,7 +83,7 @@ def test_sweep_table__a_block_per_method_with_its_winner_in_bold():
     means = [0.9] * 24
     means[3], means[13], means[16] = 0.97, 0.95, 0.99
     text = sweep_table(made_up(means, grid))
-    assert "2 repeats with 0.88 of the training pictures held out" in text
+    assert "2 repeats with 0.88 of the training images held out" in text
     lines = text.splitlines()
     assert [line[3:] for line in lines if line.startswith("## ")] == list(METHODS)
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line[:1] == "|"]
@@ -145,7 +145,7 @@ def test_page__shows_the_winner_all_tables_and_plots_by_itself(folder, result):
     assert "a &amp; b, c" in text
     assert "<suite>" not in text
     assert "<Processor>" not in text
-    assert result.identity["data"]["pictures_sha256"] in text
+    assert result.identity["data"]["images_sha256"] in text
 
 
 def test_page__of_one_setting(tmp_path):
@@ -200,7 +200,7 @@ def test_page__numbers_are_those_of_the_json(browser, folder, result):
     assert [(name, text) for name, text in derived if text not in expected[name]] == []
     assert {f"settings.{i}.accuracy" for i in range(16)} <= {name for name, _ in derived}
     names = {name for name, _ in named}
-    assert {"identity.data.pictures_sha256", "identity.numerics.cpu", "version"} <= names
+    assert {"identity.data.images_sha256", "identity.numerics.cpu", "version"} <= names
     assert re.findall(r"\d+", rest.replace("SHA-256", "").replace("_sha256", "")) == []
 
 

@@ -50,22 +50,22 @@ OTHERS = (
 )
 
 
-def some_pictures(rng, labels, size=(128, 128)):
+def some_images(rng, labels, size=(128, 128)):
     """Cuts of photographed textures, one for each label."""
     photos = [
         np.asarray(getattr(textures, name)(), np.float32) / 255 for name in ("brick", "grass")
     ]
-    pictures = []
+    images = []
     for number in range(len(labels)):
         photo = photos[rng.integers(2)]
         y, x = (rng.integers(0, 512 - side) for side in size)
         pixels = photo[y : y + size[0], x : x + size[1]]
-        pictures.append(Image(f"{number:06d} & more.bmp", None, size, pixels))
-    return tuple(pictures)
+        images.append(Image(f"{number:06d} & more.bmp", None, size, pixels))
+    return tuple(images)
 
 
 def some_model(rng, config, names, labels):
-    """Random atoms, and random counts of training pictures with these labels."""
+    """Random atoms, and random counts of training images with these labels."""
     n_labels, n_atoms = len(names), config.n_atoms
     basis = make_basis(config.basis, config.diameter)
     atoms = rng.normal(size=(n_labels, n_atoms, basis.n_coords)).astype(np.float32)
@@ -87,16 +87,16 @@ def some_model(rng, config, names, labels):
 
 
 def some_evaluation(config, names, truth, predicted, **options):
-    """A made-up evaluation with two training pictures of each class."""
+    """A made-up evaluation with two training images of each class."""
     rng = np.random.default_rng(0)
     known = np.repeat(np.arange(len(names)), 2)
     train = Dataset(
-        some_pictures(rng, known, options.get("size", (128, 128))),
+        some_images(rng, known, options.get("size", (128, 128))),
         tuple(names[i] for i in known),
         (None,) * len(known),
     )
     test = Dataset(
-        some_pictures(rng, truth, options.get("size", (128, 128))),
+        some_images(rng, truth, options.get("size", (128, 128))),
         tuple(names[i] for i in truth),
         options.get("angles", (None,) * len(truth)),
     )
@@ -123,7 +123,7 @@ WRONG = {(3, 5): 7, (8, 2): 4, (20, 21): 2, (0, 23): 1} | {(i, i + 1): 1 for i i
 
 
 def large(**options):
-    """24 classes with 100 atoms each, 16 test pictures at 8 angles, 10 pairs confused."""
+    """24 classes with 100 atoms each, 16 test images at 8 angles, 10 pairs confused."""
     truth = np.repeat(np.arange(24), 16)
     predicted = truth.copy()
     for (true, other), count in WRONG.items():
@@ -246,8 +246,8 @@ def test_page__images_are_loaded_and_described(opened, report):
     images = opened(report[0]).images
     strips = len(facts["label_names"]) * (1 + (evaluation.model.config.n_atoms > 10))
     plots = 1 + bool(facts["accuracy_by_angle"])
-    n_pictures = 2 * len(choose_images(evaluation)) + 3 * min(8, len(facts["confused_pairs"]))
-    assert len(images) == plots + strips + n_pictures
+    n_images = 2 * len(choose_images(evaluation)) + 3 * min(8, len(facts["confused_pairs"]))
+    assert len(images) == plots + strips + n_images
     assert all(
         complete and natural > 0 and alt and shown for complete, natural, alt, shown in images
     )
@@ -314,11 +314,11 @@ def test_page__what_is_computed_is_right(opened, report):
         expected[f"count.{i}.most"] = {f"{max(count):,}"}
         expected[f"count.{i}.least"] = {f"{min(count):,}"}
     for i, index in enumerate(choose_images(done)):
-        picture = done.data.test.images[index]
-        expected[f"maps.{i}.name"] = {picture.name}
+        image = done.data.test.images[index]
+        expected[f"maps.{i}.name"] = {image.name}
         expected[f"maps.{i}.true"] = {names[done.truth[index]]}
         expected[f"maps.{i}.predicted"] = {names[done.prediction.labels[index]]}
-        labelled, _ = done.model.labeller.label_image(picture)
+        labelled, _ = done.model.labeller.label_image(image)
         for label in np.unique(labelled[labelled >= 0]):
             share = 100 * np.mean(labelled[labelled >= 0] == label)
             expected[f"maps.{i}.share.{label}"] = {f"{share:.1f} %"}
@@ -366,7 +366,7 @@ def test_page__says_what_is_not_there(opened, tmp_path):
     write_texture_report(tmp_path / "tiny", tiny())
     text = opened(tmp_path / "tiny" / "index.html").text
     assert "Nothing was confused" in text
-    assert "angles of the test pictures are not known" in text
+    assert "angles of the test images are not known" in text
     assert "pruned" not in text
     assert "Cited" not in text
     write_texture_report(tmp_path / "large", large())
@@ -442,7 +442,7 @@ def test_compared_method__is_the_first_row_of_another_report(tmp_path):
     assert asdict(found) == expected
 
 
-def test_compared_method__refuses_other_pictures_and_what_is_no_report(tmp_path):
+def test_compared_method__refuses_other_images_and_what_is_no_report(tmp_path):
     done = one_wrong()
     write_texture_report(tmp_path / "run" / "report", done)
     fewer = Dataset(*(part[1:] for part in vars(done.data.test).values()))
@@ -452,7 +452,7 @@ def test_compared_method__refuses_other_pictures_and_what_is_no_report(tmp_path)
         replace(done.data, train=done.data.test),
         tiny().data,
     ):
-        with pytest.raises(DscError, match=r"run is of other pictures .*need those of this run"):
+        with pytest.raises(DscError, match=r"run is of other images .*need those of this run"):
             compared_method(tmp_path / "run", other)
     (tmp_path / "learn" / "report").mkdir(parents=True)
     (tmp_path / "learn" / "report" / "report.json").write_text('{"kind": "dsc report"}')
@@ -488,7 +488,7 @@ def test_report__overwrites_nothing_that_is_not_its_own(tmp_path, name):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_report__of_large_pictures_and_patches_stays_small(tmp_path):
+def test_report__of_large_images_and_patches_stays_small(tmp_path):
     done = large(diameter=41, stride=32)
     rng = np.random.default_rng(2)
     noise = [Image(f"{i}", None, (600, 400), rng.random((600, 400), np.float32)) for i in range(40)]
@@ -533,10 +533,10 @@ def test_map__every_patch_is_painted_at_its_place(stride, diameter):
 def test_gallery__maps_are_painted_as_they_are_labelled():
     done = one_wrong()
     for one, index in zip(Gallery.of(done).maps, choose_images(done), strict=True):
-        picture = done.data.test.images[index]
-        labels = label_map(done.model.labeller, picture)
+        image = done.data.test.images[index]
+        labels = label_map(done.model.labeller, image)
         np.testing.assert_array_equal(one.painted, paint(labels, class_colours(3)))
-        assert one.image.shape == picture.shape
+        assert one.image.shape == image.shape
 
 
 def test_gallery__atoms_are_sorted_by_use():
@@ -550,15 +550,15 @@ def test_gallery__atoms_are_sorted_by_use():
     assert (np.diff(grey[np.argsort(first[np.isfinite(first)])].astype(int)) >= 0).all()
 
 
-def test_write_maps__a_picture_of_colours_for_each(tmp_path):
-    model, pictures = one_wrong().model, one_wrong().data.test.images[:2]
-    pictures = (replace(pictures[0], name="a/x.png"), replace(pictures[1], name="b/x.png"))
-    write_maps(model, pictures, tmp_path / "maps")
+def test_write_maps__a_image_of_colours_for_each(tmp_path):
+    model, images = one_wrong().model, one_wrong().data.test.images[:2]
+    images = (replace(images[0], name="a/x.png"), replace(images[1], name="b/x.png"))
+    write_maps(model, images, tmp_path / "maps")
     files = sorted((tmp_path / "maps").iterdir())
     assert [file.name for file in files] == ["a_x.png.png", "b_x.png.png"]
     colours = np.concatenate([class_colours(3), np.zeros((1, 3), np.uint8)])  # black for −1
-    for file, picture in zip(files, pictures, strict=True):
-        expected = colours[label_map(model.labeller, picture)]
+    for file, image in zip(files, images, strict=True):
+        expected = colours[label_map(model.labeller, image)]
         np.testing.assert_array_equal(np.asarray(PIL.Image.open(file)), expected)
 
 
@@ -567,7 +567,7 @@ def test_write_maps__refuses_before_anything_is_written(tmp_path):
     (tmp_path / f"{other.name}.png").write_text("mine")
     with pytest.raises(DscError, match="exists already"):
         write_maps(model, [one, other], tmp_path)
-    with pytest.raises(DscError, match="two pictures share it"):
+    with pytest.raises(DscError, match="two images share it"):
         write_maps(model, [one, replace(other, name=one.name)], tmp_path)
     small = Image("small", None, (5, 5), np.zeros((5, 5), np.float32))
     with pytest.raises(DscError, match=r"small: found 5 × 5 pixels, need at least 7 × 7"):
@@ -585,7 +585,7 @@ def test_shares__leave_out_what_has_no_class():
     ("n", "accuracy", "low"),
     [(480, 1.0, 0.99), (480, 0.9, 0.8), (480, 0.985, 0.98), (5, 1.0, 0.0), (1, 0.0, 0.0)],
 )
-def test_axis__holds_the_worst_angle_and_some_pictures(n, accuracy, low):
+def test_axis__holds_the_worst_angle_and_some_images(n, accuracy, low):
     by_angle = [{"angle": 0.0, "n": 1000, "accuracy": 1.0}]
     by_angle.append({"angle": 9.0, "n": n, "accuracy": accuracy})
     assert accuracy_axis(by_angle) == low
@@ -595,7 +595,7 @@ def test_axis__holds_the_worst_angle_and_some_pictures(n, accuracy, low):
     assert lengths == pytest.approx([0, 1 - accuracy])
 
 
-def test_confusion__a_single_wrong_picture_is_seen_and_none_is_not():
+def test_confusion__a_single_wrong_image_is_seen_and_none_is_not():
     strength = cell_strengths([[159, 1], [0, 0]])
     assert strength[0, 0] > 0.5
     assert strength[0, 1] > 0.35

@@ -113,8 +113,8 @@ def wait_for(tab, text):
 def patches(tmp_path_factory):
     """Patches that a training goes through in about half a second."""
     url = tmp_path_factory.mktemp("watched") / "patches.zarr"
-    picture = np.asarray(data.camera()[100:260, 100:260], np.float32) / 255
-    dsc.extract_patches(picture, url, dsc.PatchConfig(diameter=9, unit=True))
+    image = np.asarray(data.camera()[100:260, 100:260], np.float32) / 255
+    dsc.extract_patches(image, url, dsc.PatchConfig(diameter=9, unit=True))
     return url
 
 

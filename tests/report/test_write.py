@@ -68,10 +68,10 @@ def test_report__examples_and_worst_are_coded_as_told(small_run, report):
     assert sample["worst"][0]["patch"] == errors.argmax()
     worst = [entry["error"] for entry in sample["worst"]]
     assert worst == sorted(worst, reverse=True)
-    places = [(entry["picture"], entry["y"], entry["x"]) for entry in sample["worst"]]
-    for i, (picture, y, x) in enumerate(places):
+    places = [(entry["image"], entry["y"], entry["x"]) for entry in sample["worst"]]
+    for i, (image, y, x) in enumerate(places):
         assert all(
-            p != picture or max(abs(y - v), abs(x - u)) >= source.diameter for p, v, u in places[:i]
+            p != image or max(abs(y - v), abs(x - u)) >= source.diameter for p, v, u in places[:i]
         )
 
 
@@ -89,7 +89,7 @@ def test_report__says_that_the_patch_set_is_gone_and_shows_the_rest(copied_run):
 
 def test_report__says_that_the_patch_set_is_damaged_and_shows_the_rest(copied_run):
     run, patches = copied_run
-    shutil.rmtree(patches / "pictures" / "stack_00000" / "c")
+    shutil.rmtree(patches / "images" / "stack_00000" / "c")
     facts = write_report(run)
     assert facts["sample"] is None
     assert "The patches cannot be read" in facts["sample_missing"]

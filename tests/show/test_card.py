@@ -35,7 +35,7 @@ class Tags(HTMLParser):
 
 
 def image_of(html):
-    """The first picture inside a page."""
+    """The first image inside a page."""
     data = re.search(r"data:image/png;base64,([A-Za-z0-9+/=]+)", html)[1]
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
 
@@ -72,7 +72,7 @@ def test_card__leaves_out_what_is_empty():
     assert "a title" in html
 
 
-def test_card__has_the_picture_to_the_bit():
+def test_card__has_the_image_to_the_bit():
     pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 2)).astype(np.uint8)
     np.testing.assert_array_equal(image_of(Card("a", image=pixels).html()), pixels)
 

@@ -100,7 +100,7 @@ def test_learn__shows_one_card_that_is_drawn_anew(shown, name):
     assert 'src="data:image/png;base64,' in html
     assert "<svg" in html
     assert "<polyline" in html
-    assert "running on" in html
+    assert "ran on" in html
     assert "final pass of 3" in html  # the state at the end
     assert "in 4 passes" in html
     drawn = [c for kind, c in shown[1][name] if kind in ("display_data", "update_display_data")]
@@ -168,7 +168,7 @@ def test_value__as_the_last_expression_is_a_card(shown, name, part):
     assert part in html_of(output)
 
 
-def test_plot__is_a_picture_without_magic(shown):
+def test_plot__is_a_image_without_magic(shown):
     (output,) = shown[0]["plot"]
     assert output["output_type"] == "execute_result"
     assert "image/png" in output["data"]

@@ -12,6 +12,12 @@ from dsc.patches import PatchConfig, extract_patches, open_patches
 from dsc.store import create, is_finished, open_dataset, open_store, schema_of
 
 
+@pytest.fixture
+def scene(image):
+    """The image; `image` is the number of one in these tests."""
+    return image
+
+
 def write_codes(url, finish=True):
     store = create(url, "codes", {"patch": 10, "slot": 2}, {"patch": 4}, {"n_angles": 60})
     for name, variable in schema_of("codes").items():
@@ -70,8 +76,8 @@ def test_s3__a_missing_bucket_is_an_error(s3):
         write_codes("s3://no-such-bucket/a")
 
 
-def test_s3__patches_have_the_same_bits_as_on_disk(s3, tmp_path, picture):
-    image = picture("camera")[:60, :70]
+def test_s3__patches_have_the_same_bits_as_on_disk(s3, tmp_path, scene):
+    image = scene("camera")[:60, :70]
     config = PatchConfig(center=True, unit=True, materialize="disk")
     local = extract_patches(image, tmp_path / "patches.zarr", config)
     remote = extract_patches(image, s3("patches.zarr"), config)

@@ -47,16 +47,16 @@ def test_kind__unknown_ones_get_a_suggestion():
 def test_group__arrays_of_any_number_and_size(tmp_path):
     store = create(tmp_path / "a", "patches", {"patch": 1}, {}, {})
     sizes = {"one": ((2, 3, 4), (1, 3, 4)), "two": ((1, 5, 5), (1, 5, 5))}
-    add_group(store, "pictures", sizes, {"answer": 42})
+    add_group(store, "images", sizes, {"answer": 42})
     for name in ("image", "y", "x"):
         store.write(name, 0, np.zeros(1, np.int32))
     for name, (shape, _) in sizes.items():
-        store.write(f"pictures/{name}", 0, np.ones(shape, np.float32))
+        store.write(f"images/{name}", 0, np.ones(shape, np.float32))
     done = store.finish()
-    assert done.group_attributes("pictures") == {"answer": 42}
-    assert done.read("pictures/two").shape == (1, 5, 5)
-    for wrong in ("pictures", "image/one", "picture/one"):
+    assert done.group_attributes("images") == {"answer": 42}
+    assert done.read("images/two").shape == (1, 5, 5)
+    for wrong in ("images", "image/one", "image/one"):
         with pytest.raises(DscError, match=r"variable of a store of patches: unknown"):
             done.read(wrong)
-    with pytest.raises(DscError, match=r"variables: unknown 'pictures'"):
-        create(tmp_path / "b", "patches", {"patch": 1}, {}, {}, ["pictures"])
+    with pytest.raises(DscError, match=r"variables: unknown 'images'"):
+        create(tmp_path / "b", "patches", {"patch": 1}, {}, {}, ["images"])

@@ -1,4 +1,4 @@
-"""`TextureClassifier`: from pictures in any form to classes, on a drawn suite."""
+"""`TextureClassifier`: from images in any form to classes, on a drawn suite."""
 
 import pickle
 import shutil
@@ -57,21 +57,21 @@ def pixels(samples):
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
-    """The folder of a suite: 12 training pictures, 16 turned test pictures."""
+    """The folder of a suite: 12 training images, 16 turned test images."""
     folder = tmp_path_factory.mktemp("drawn") / "suite"
     return write_suite(folder, n_train=3, n_test=1, angles=(0, 30, 60, 90), size=48)
 
 
 @pytest.fixture(scope="module")
 def train(suite):
-    """(pictures, classes)."""
+    """(images, classes)."""
     samples = read_suite(suite).train
     return pixels(samples), [sample.label for sample in samples]
 
 
 @pytest.fixture(scope="module")
 def test(suite):
-    """(pictures, classes)."""
+    """(images, classes)."""
     samples = read_suite(suite).test
     return pixels(samples), [sample.label for sample in samples]
 
@@ -105,21 +105,21 @@ def test_score__rotational_knows_turned_textures(fitted, test):
     assert fitted.score(*test) >= 15 / 16
 
 
-def test_score__of_a_suite_is_that_of_its_test_pictures(fitted, suite, test):
+def test_score__of_a_suite_is_that_of_its_test_images(fitted, suite, test):
     assert fitted.score(suite) == fitted.score(*test)
     np.testing.assert_array_equal(fitted.predict(suite), fitted.predict(test[0]))
 
 
 def test_score__of_folders_of_classes(fitted, class_folders):
-    assert fitted.score(class_folders) == 1  # the training pictures
+    assert fitted.score(class_folders) == 1  # the training images
 
 
 @pytest.mark.parametrize("method", ["standard", "augmented"])
 def test_score__other_methods_are_below(train, test, fitted, method):
     worse = make(method=method).fit(*train)
     upright = [i for i in range(16) if i % 4 == 0]  # at 0°
-    pictures, truth = test
-    assert worse.score([pictures[i] for i in upright], [truth[i] for i in upright]) >= 0.75
+    images, truth = test
+    assert worse.score([images[i] for i in upright], [truth[i] for i in upright]) >= 0.75
     assert worse.score(*test) <= fitted.score(*test) - 0.15
 
 
@@ -171,12 +171,12 @@ def test_fit__returns_itself(train):
     assert model.fit(*train) is model
 
 
-def test_fit__leaves_pictures_alone(train):
-    pictures = np.stack(train[0]) / 255
-    before = pictures.copy()
-    pictures.setflags(write=False)
-    make(max_iter=0).fit(pictures, train[1]).predict(pictures)
-    np.testing.assert_array_equal(pictures, before)
+def test_fit__leaves_images_alone(train):
+    images = np.stack(train[0]) / 255
+    before = images.copy()
+    images.setflags(write=False)
+    make(max_iter=0).fit(images, train[1]).predict(images)
+    np.testing.assert_array_equal(images, before)
 
 
 def test_fit__classes_may_be_numbers(train, test, fitted):
@@ -248,7 +248,7 @@ def test_transform__a_class_has_what_its_atoms_have(fitted, train, test):
     np.testing.assert_allclose(by_class.distances(test[0]).min(1), distances.min(1), rtol=1e-12)
 
 
-def test_transform__of_the_training_pictures_is_in_the_model(fitted, train):
+def test_transform__of_the_training_images_is_in_the_model(fitted, train):
     np.testing.assert_array_equal(fitted.transform(train[0]), fitted.model_.histograms)
 
 
@@ -261,7 +261,7 @@ def test_distances__smallest_is_the_prediction(fitted, test):
     assert fitted.score(*test) == np.mean(predicted == np.array(test[1]))
 
 
-def test_distances__are_to_the_nearest_training_picture_of_each_class(fitted, train, test):
+def test_distances__are_to_the_nearest_training_image_of_each_class(fitted, train, test):
     every = chi_square(fitted.transform(test[0]), fitted.transform(train[0]))
     for column, name in enumerate(fitted.classes_):
         own = np.array(train[1]) == name
@@ -277,58 +277,58 @@ def test_distances__to_itself_are_zero(fitted, train):
     assert fitted.score(*train) == 1
 
 
-def test_predict__pictures_of_mixed_sizes(fitted, test):
-    pictures = [test[0][0], test[0][5][:40], test[0][10][:, 5:], test[0][15][:30, :35]]
-    together = fitted.transform(pictures)
-    alone = np.concatenate([fitted.transform([picture]) for picture in pictures])
+def test_predict__images_of_mixed_sizes(fitted, test):
+    images = [test[0][0], test[0][5][:40], test[0][10][:, 5:], test[0][15][:30, :35]]
+    together = fitted.transform(images)
+    alone = np.concatenate([fitted.transform([image]) for image in images])
     np.testing.assert_array_equal(together, alone)
-    assert fitted.predict(pictures).tolist() == [test[1][i] for i in (0, 5, 10, 15)]
+    assert fitted.predict(images).tolist() == [test[1][i] for i in (0, 5, 10, 15)]
 
 
-def test_fit__pictures_of_mixed_sizes(train, test):
-    pictures = [picture[: 48 - i % 3 * 4, : 48 - i % 2 * 5] for i, picture in enumerate(train[0])]
-    model = make().fit(pictures, train[1])
+def test_fit__images_of_mixed_sizes(train, test):
+    images = [image[: 48 - i % 3 * 4, : 48 - i % 2 * 5] for i, image in enumerate(train[0])]
+    model = make().fit(images, train[1])
     assert model.score(*test) >= 14 / 16
 
 
 @pytest.mark.parametrize("n_channels", [3, 4])
-def test_predict__colour_pictures_of_grey_are_grey(fitted, test, n_channels):
-    colour = [np.stack([picture] * 3, -1) for picture in test[0]]
+def test_predict__colour_images_of_grey_are_grey(fitted, test, n_channels):
+    colour = [np.stack([image] * 3, -1) for image in test[0]]
     if n_channels == 4:
         colour = [np.dstack([rgb, np.full(rgb.shape[:2], 255, np.uint8)]) for rgb in colour]
     np.testing.assert_allclose(fitted.transform(colour), fitted.transform(test[0]), atol=0.01)
     np.testing.assert_array_equal(fitted.predict(colour), fitted.predict(test[0]))
 
 
-def test_fit__colour_pictures(train, test, fitted):
-    model = make().fit([np.stack([picture] * 3, -1) for picture in train[0]], train[1])
+def test_fit__colour_images(train, test, fitted):
+    model = make().fit([np.stack([image] * 3, -1) for image in train[0]], train[1])
     np.testing.assert_array_equal(model.predict(test[0]), fitted.predict(test[0]))
 
 
 def test_predict__sixteen_bits_are_eight_bits(fitted, test):
-    deep = [picture.astype(np.uint16) * 257 for picture in test[0]]
+    deep = [image.astype(np.uint16) * 257 for image in test[0]]
     np.testing.assert_allclose(fitted.transform(deep), fitted.transform(test[0]), atol=0.01)
 
 
 def test_label_map__one_class_for_every_pixel_that_a_patch_is_around(train, test):
     model = make(stride=1, histogram="classes").fit(*train)
-    picture = test[0][0][:40]
-    labels = model.label_map(picture)
-    assert labels.shape == picture.shape == (40, 48)
+    image = test[0][0][:40]
+    labels = model.label_map(image)
+    assert labels.shape == image.shape == (40, 48)
     assert labels.dtype == np.int64
     inside = labels[3:-3, 3:-3]
-    expected = model.model_.labeller.label_image(open_images(picture)[0])[0]
+    expected = model.model_.labeller.label_image(open_images(image)[0])[0]
     np.testing.assert_array_equal(inside, expected)
     assert (labels == -1).sum() == labels.size - inside.size
     share = np.bincount(inside.ravel(), minlength=4) / inside.size
-    np.testing.assert_allclose(share, model.transform([picture])[0])
+    np.testing.assert_allclose(share, model.transform([image])[0])
 
 
 def test_label_map__with_a_stride_a_patch_stands_for_the_pixels_around(fitted, test):
-    picture = test[0][3]
-    labels = fitted.label_map(picture)
+    image = test[0][3]
+    labels = fitted.label_map(image)
     assert labels.shape == (48, 48)
-    grid = fitted.model_.labeller.label_image(open_images(picture)[0])[0]
+    grid = fitted.model_.labeller.label_image(open_images(image)[0])[0]
     np.testing.assert_array_equal(labels[3:45:3, 3:45:3], grid)  # the middles themselves
     np.testing.assert_array_equal(labels[4:43:3, 4:43:3], grid[:-1, :-1])  # a pixel beside
     np.testing.assert_array_equal(labels[5:42:3, 5:42:3], grid[1:, 1:])  # nearer to the next
@@ -381,9 +381,9 @@ def test_cross_validation__works_on_arrays(train, scoring):
     assert cross_val_score(make(), X, y, cv=3, scoring=scoring).mean() >= 0.9
 
 
-def test_cross_validation__works_on_pictures_of_mixed_sizes(train):
-    pictures = [picture[: 48 - i % 3 * 4] for i, picture in enumerate(train[0])]
-    assert cross_val_score(make(), pictures, train[1], cv=3).mean() >= 0.9
+def test_cross_validation__works_on_images_of_mixed_sizes(train):
+    images = [image[: 48 - i % 3 * 4] for i, image in enumerate(train[0])]
+    assert cross_val_score(make(), images, train[1], cv=3).mean() >= 0.9
 
 
 def test_grid_search__finds_the_method_that_turns(train, test):
@@ -513,7 +513,7 @@ def test_transform__bins_are_named(train, test, histogram):
             np.testing.assert_allclose(frame[name], 4 * own, rtol=1e-12)
 
 
-def test_tags__are_those_of_pictures():
+def test_tags__are_those_of_images():
     tags = get_tags(dsc.TextureClassifier())
     assert (tags.input_tags.two_d_array, tags.input_tags.three_d_array) == (False, True)
     assert tags.input_tags.string  # paths
@@ -541,7 +541,7 @@ class DrawnRows(dsc.TextureClassifier):
         return tags
 
 
-def test_checks__scikit_learn_has_one_for_pictures():
+def test_checks__scikit_learn_has_one_for_images():
     with pytest.warns(SkipTestWarning, match="Can't test estimator TextureClassifier"):
         checks = list(estimator_checks_generator(dsc.TextureClassifier()))
     assert len(checks) == 1
@@ -598,12 +598,12 @@ def fail(*_, **__):
 
 
 def count_calls(monkeypatch):
-    """The pictures that are labelled from now on."""
+    """The images that are labelled from now on."""
     seen, part = [], features.label_part
 
-    def watched(pictures, labeller):
-        seen.extend(pictures)
-        return part(pictures, labeller)
+    def watched(images, labeller):
+        seen.extend(images)
+        return part(images, labeller)
 
     monkeypatch.setattr(features, "label_part", watched)
     return seen
@@ -648,7 +648,7 @@ def interrupted(n_events):
 
 @pytest.fixture
 def small_rounds(monkeypatch):
-    """Dataset pictures are logged two by two."""
+    """Dataset images are logged two by two."""
     monkeypatch.setattr(features, "TASKS", 1)
     monkeypatch.setattr(features, "TASK_PATCHES", 2 * 14**2)
 
@@ -673,7 +673,7 @@ def test_run__resuming_does_only_what_is_missing(suite, tmp_path, small_rounds, 
     place = {"run": tmp_path / "run", "scheduler": "synchronous"}
     events = []
     fit_in(data, config, progress=events.append, scheduler="synchronous")
-    with pytest.raises(KeyboardInterrupt):  # before the last two pictures
+    with pytest.raises(KeyboardInterrupt):  # before the last two images
         fit_in(data, config, progress=interrupted(len(events) - 1), **place)
     seen = count_calls(monkeypatch)
     fit_in(data, config, resume=True, **place)
@@ -721,7 +721,7 @@ def test_run__resuming_with_other_options_names_them(
     assert_same(again, fitted.model_)  # the refused attempt has spoilt nothing
 
 
-def test_run__resuming_with_other_pictures_is_refused(suite, train, tmp_path):
+def test_run__resuming_with_other_images_is_refused(suite, train, tmp_path):
     run = tmp_path / "run"
     make(run=run).fit(*train)
     other = [train[0][0][::-1].copy(), *train[0][1:]]
@@ -754,7 +754,7 @@ def test_run__none_leaves_nothing_behind(train, tmp_path, monkeypatch):
 # --- bad input ----------------------------------------------------------------------------------
 
 
-def test_bad_input__a_class_without_pictures(class_folders, tmp_path):
+def test_bad_input__a_class_without_images(class_folders, tmp_path):
     folder = tmp_path / "folders"
     shutil.copytree(class_folders, folder)
     (folder / "zigzag").mkdir()
@@ -800,7 +800,7 @@ def test_bad_input__unknown_labels_at_score_time(fitted, test):
         fitted.score(test[0], truth)
 
 
-def test_bad_input__pictures_smaller_than_the_diameter(train, fitted):
+def test_bad_input__images_smaller_than_the_diameter(train, fitted):
     small = [*train[0][:10], train[0][10][:6], train[0][11][:, :5]]
     for use in (lambda: make().fit(small, train[1]), lambda: fitted.predict(small)):
         with pytest.raises(DscError, match="7") as caught:
@@ -809,31 +809,31 @@ def test_bad_input__pictures_smaller_than_the_diameter(train, fitted):
         assert "48 × 5" in str(caught.value)
 
 
-def test_bad_input__constant_pictures(train, fitted):
+def test_bad_input__constant_images(train, fitted):
     flat = [np.full((48, 48), value, np.uint8) for value in (0, 77)]
-    pictures = [flat[0], *train[0][1:11], flat[1]]
-    for use in (lambda: make().fit(pictures, train[1]), lambda: fitted.predict(pictures)):
+    images = [flat[0], *train[0][1:11], flat[1]]
+    for use in (lambda: make().fit(images, train[1]), lambda: fitted.predict(images)):
         with pytest.raises(DscError, match="constant") as caught:
             use()
         assert "2 problems" in str(caught.value)
 
 
-def test_bad_input__constant_training_pictures_are_refused_before_anything_is_learned(train):
-    pictures = [*train[0][:11], np.zeros((48, 48))]
+def test_bad_input__constant_training_images_are_refused_before_anything_is_learned(train):
+    images = [*train[0][:11], np.zeros((48, 48))]
     events = []
     with pytest.raises(DscError, match="constant"):
-        fit_in(read_inputs(pictures, train[1]), TextureConfig(**CONFIG), progress=events.append)
+        fit_in(read_inputs(images, train[1]), TextureConfig(**CONFIG), progress=events.append)
     assert events == []
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_bad_input__pixels_that_are_no_numbers(train, fitted, value):
-    pictures = [picture / 255 for picture in train[0]]
-    pictures[7][20, 20] = value
+    images = [image / 255 for image in train[0]]
+    images[7][20, 20] = value
     for use in (
-        lambda: make().fit(pictures, train[1]),
-        lambda: fitted.predict(pictures),
-        lambda: fitted.label_map(pictures[7]),
+        lambda: make().fit(images, train[1]),
+        lambda: fitted.predict(images),
+        lambda: fitted.label_map(images[7]),
     ):
         with pytest.raises(DscError, match=r"nan|NaN|inf|finite"):
             use()
@@ -859,18 +859,18 @@ def test_bad_input__options_by_name(train, options, message):
 
 
 @pytest.mark.parametrize(
-    ("pictures", "message"),
+    ("images", "message"),
     [
         ([], "found"),
         ([np.zeros(48)], "shape"),
         ([np.zeros((2, 48, 48, 3, 2))], "shape"),
         (["none.png"], r"none\.png"),
-        ([None], "picture 0: found"),
+        ([None], "image 0: found"),
     ],
 )
-def test_bad_input__what_is_no_picture(fitted, pictures, message):
+def test_bad_input__what_is_no_image(fitted, images, message):
     with pytest.raises(DscError, match=message):
-        fitted.predict(pictures)
+        fitted.predict(images)
 
 
 def test_bad_input__a_damaged_file(class_folders, tmp_path):

@@ -57,14 +57,14 @@ def ask(*words):
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
-    """12 training pictures, 12 turned test pictures."""
+    """12 training images, 12 turned test images."""
     folder = tmp_path_factory.mktemp("drawn") / "suite"
     return write_suite(folder, n_train=3, n_test=1, angles=(0, 30, 90), size=48)
 
 
 @pytest.fixture(scope="module")
 def class_folders(suite, tmp_path_factory):
-    """The same pictures as folders of classes: train/CLASS/…, test/CLASS/…"""
+    """The same images as folders of classes: train/CLASS/…, test/CLASS/…"""
     folder = tmp_path_factory.mktemp("folders")
     for part in ("train", "test"):
         for sample in getattr(read_suite(suite), part):
@@ -110,7 +110,7 @@ def test_fit__summary_is_that_of_the_library(fitted, suite):
     model = classifier(**OPTIONS).fit(suite).model_
     assert summary["atoms_sha256"] == model.sha256
     assert summary["classes"] == list(CLASSES)
-    assert summary["n_pictures"] == 12
+    assert summary["n_images"] == 12
     assert summary["seconds"] > 0
 
 
@@ -141,10 +141,10 @@ def test_fit__resume_of_a_finished_run_is_that_run(fitted, suite, tmp_path, monk
 def test_fit__plain_output_says_the_result_and_what_comes_next(suite, tmp_path):
     result = dsc("texture", "fit", suite, "--out", tmp_path / "run", *WORDS)
     assert result.exit_code == 0
-    assert "4 classes from 12 pictures" in result.stdout
+    assert "4 classes from 12 images" in result.stdout
     assert f"dsc texture predict {tmp_path / 'run'}" in " ".join(result.stdout.split())
     assert re.search(r"^iteration 1 of 2: mse", result.stderr, re.M)
-    assert re.search(r"^labelled 12 of 12 pictures", result.stderr, re.M)
+    assert re.search(r"^labelled 12 of 12 images", result.stderr, re.M)
 
 
 # --- predict ------------------------------------------------------------------------------------
@@ -155,8 +155,8 @@ def test_predict__is_that_of_the_library(fitted, suite, which):
     paths = [sample.path for sample in read_suite(suite).test]
     found = ask("texture", "predict", fitted[0] / which, *paths)
     expected = library.TextureClassifier.load(fitted[0])
-    assert found["n_pictures"] == 12
-    assert [row["picture"] for row in found["predictions"]] == [path.name for path in paths]
+    assert found["n_images"] == 12
+    assert [row["image"] for row in found["predictions"]] == [path.name for path in paths]
     assert [row["label"] for row in found["predictions"]] == expected.predict(paths).tolist()
     distances = [row["distance"] for row in found["predictions"]]
     np.testing.assert_allclose(distances, expected.distances(paths).min(1), atol=1e-9)
@@ -164,12 +164,12 @@ def test_predict__is_that_of_the_library(fitted, suite, which):
 
 def test_predict__takes_folders_and_globs(fitted, suite):
     whole = ask("texture", "predict", fitted[0], suite / "images")
-    assert whole["n_pictures"] == 24
+    assert whole["n_images"] == 24
     some = ask("texture", "predict", fitted[0], suite / "images" / "00001*.png")
     assert some["predictions"] == whole["predictions"][10:20]
 
 
-def test_predict__plain_output_has_a_line_per_picture(fitted, suite):
+def test_predict__plain_output_has_a_line_per_image(fitted, suite):
     result = dsc("texture", "predict", fitted[0], suite / "images" / "000000.png")
     assert re.search(r"^000000\.png\s+dashes", result.stdout, re.M)
 
@@ -177,17 +177,17 @@ def test_predict__plain_output_has_a_line_per_picture(fitted, suite):
 def test_predict__features_that_are_noted_are_not_counted_again(
     fitted, suite, tmp_path, monkeypatch
 ):
-    pictures, log = suite / "images", tmp_path / "features.jsonl"
-    few = ask("texture", "predict", fitted[0], *sorted(pictures.iterdir())[:3], "--features", log)
-    whole = ask("texture", "predict", fitted[0], pictures, "--features", log)
+    images, log = suite / "images", tmp_path / "features.jsonl"
+    few = ask("texture", "predict", fitted[0], *sorted(images.iterdir())[:3], "--features", log)
+    whole = ask("texture", "predict", fitted[0], images, "--features", log)
     assert whole["predictions"][:3] == few["predictions"]
-    assert len(log.read_text(encoding="utf-8").splitlines()) == 1 + whole["n_pictures"]
+    assert len(log.read_text(encoding="utf-8").splitlines()) == 1 + whole["n_images"]
     monkeypatch.setattr(features, "label_part", None)
-    again = ask("texture", "predict", fitted[0], pictures, "--features", log)
+    again = ask("texture", "predict", fitted[0], images, "--features", log)
     assert again["predictions"] == whole["predictions"]
 
 
-def test_predict__maps_are_pictures_of_the_classes(fitted, suite, tmp_path):
+def test_predict__maps_are_images_of_the_classes(fitted, suite, tmp_path):
     paths = [sample.path for sample in read_suite(suite).test[:3]]
     ask("texture", "predict", fitted[0], *paths, "--maps", tmp_path / "maps")
     maps = sorted((tmp_path / "maps").rglob("*.png"))
@@ -218,7 +218,7 @@ def test_predict__an_existing_map_is_refused_before_anything_is_labelled(
     assert (tmp_path / "maps" / f"{path.name}.png").read_text() == "mine"
 
 
-def test_predict__pictures_of_the_same_name_have_maps_of_their_own(fitted, suite, tmp_path):
+def test_predict__images_of_the_same_name_have_maps_of_their_own(fitted, suite, tmp_path):
     for folder, number in (("a", 0), ("b", 1)):
         (tmp_path / folder).mkdir()
         shutil.copy(read_suite(suite).test[number].path, tmp_path / folder / "x.png")
@@ -442,7 +442,7 @@ MISTAKES = {
     "fit: one class": ("fit {0}/suite --out {0}/new --classes wide", "class"),
     "fit: problem": ("fit {0}/suite --out {0}/new --problem 007", "007"),
     "fit: empty class": ("fit {0}/empty --out {0}/new", "zigzag"),
-    "fit: missing picture": ("fit {0}/torn --out {0}/new", "000000"),
+    "fit: missing image": ("fit {0}/torn --out {0}/new", "000000"),
     "fit: method": ("fit {0}/suite --out {0}/new --method turned", "turned"),
     "fit: option": ("fit {0}/suite --out {0}/new --n-atom 3", "--n-atoms"),
     "fit: atoms": ("fit {0}/suite --out {0}/new --n-atoms 0", "n_atoms: found 0"),
@@ -459,7 +459,7 @@ MISTAKES = {
     ),
     "predict: nothing": ("predict {0}/none {0}/suite/images", "none"),
     "predict: no model": ("predict {0}/notes {0}/suite/images", "notes"),
-    "predict: no picture": ("predict {0}/run {0}/none.png", r"none\.png"),
+    "predict: no image": ("predict {0}/run {0}/none.png", r"none\.png"),
     "predict: flat": ("predict {0}/run {0}/flat.png", r"flat\.png.*constant"),
     "predict: tiny": ("predict {0}/run {0}/tiny.png", r"tiny\.png.*5 × 5.*7 × 7"),
     "no command": ("sort", "sort"),
@@ -504,7 +504,7 @@ def has_checkpoint(run):
 
 def has_features(run):
     path = run / "features.jsonl"
-    return path.is_file() and path.read_bytes().count(b"\n") >= 13  # all training pictures
+    return path.is_file() and path.read_bytes().count(b"\n") >= 13  # all training images
 
 
 @pytest.mark.parametrize("reached", [has_checkpoint, has_features])

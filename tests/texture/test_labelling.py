@@ -68,8 +68,8 @@ def coords(natural_coords):
 
 
 @pytest.fixture(scope="module")
-def grey(picture):
-    return picture("gravel")[60:97, 80:127].astype(np.float32)
+def grey(image):
+    return image("gravel")[60:97, 80:127].astype(np.float32)
 
 
 # --- one atom -----------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def test_label__same_labels_in_any_order_where_classes_tie(coords):
         np.testing.assert_array_equal(alone, expected[order[:20]])
 
 
-# --- pictures -----------------------------------------------------------------------------------
+# --- images -----------------------------------------------------------------------------------
 
 
 def centred(labeller, grey, stride):
@@ -312,7 +312,7 @@ def centred(labeller, grey, stride):
 
 @pytest.mark.parametrize("stride", [1, 2, 5])
 @pytest.mark.parametrize(("basis", "sparsity"), [("disk", 1), ("disk", 2), ("pixels", 1)])
-def test_label_picture__is_that_of_explicitly_cut_windows(grey, basis, sparsity, stride):
+def test_label_image__is_that_of_explicitly_cut_windows(grey, basis, sparsity, stride):
     labeller = make(basis, 3, 3, sparsity, 60 if basis == "disk" else 1, stride)
     labels, evaluated = labeller.label_image(open_images(grey)[0])
     shape, patches = centred(labeller, grey, stride)
@@ -325,7 +325,7 @@ def test_label_picture__is_that_of_explicitly_cut_windows(grey, basis, sparsity,
 
 @pytest.mark.parametrize("stride", [1, 2, 5])
 @pytest.mark.parametrize("rows", [1, 10, 50, 333])
-def test_label_picture__same_labels_in_pieces(grey, monkeypatch, stride, rows):
+def test_label_image__same_labels_in_pieces(grey, monkeypatch, stride, rows):
     labeller = make("disk", 3, 3, stride=stride)
     expected = labeller.label_image(open_images(grey)[0])[0]
     asked = []
@@ -341,7 +341,7 @@ def test_label_picture__same_labels_in_pieces(grey, monkeypatch, stride, rows):
     assert len(asked) > 1 or expected.size <= 2 * rows
 
 
-def test_label_picture__a_picture_of_one_patch(grey):
+def test_label_image__a_image_of_one_patch(grey):
     labeller = make("disk", 3, 3, stride=4)
     labels, _ = labeller.label_image(open_images(grey[:7, :7])[0])
     _, patches = centred(labeller, grey[:7, :7], 4)
@@ -350,8 +350,8 @@ def test_label_picture__a_picture_of_one_patch(grey):
 
 @pytest.mark.parametrize("stride", [1, 2, 5])
 @pytest.mark.parametrize("turns", [1, 2, 3])
-def test_label_picture__turning_a_picture_turns_its_labels(grey, stride, turns):
-    """The grid of angles has the quarter turns; all strides here end at the picture's rim."""
+def test_label_image__turning_a_image_turns_its_labels(grey, stride, turns):
+    """The grid of angles has the quarter turns; all strides here end at the image's rim."""
     labeller = make("disk", 3, 4, stride=stride)
     still = labeller.label_image(open_images(grey)[0])[0]
     turned = labeller.label_image(open_images(np.rot90(grey, turns).copy())[0])[0]
@@ -359,7 +359,7 @@ def test_label_picture__turning_a_picture_turns_its_labels(grey, stride, turns):
     assert len(np.unique(still)) == 3
 
 
-def test_label_picture__without_angles_a_turn_changes_labels(grey):
+def test_label_image__without_angles_a_turn_changes_labels(grey):
     labeller = make("pixels", 3, 4, n_angles=1)
     still = labeller.label_image(open_images(grey)[0])[0]
     turned = labeller.label_image(open_images(np.rot90(grey).copy())[0])[0]
@@ -368,7 +368,7 @@ def test_label_picture__without_angles_a_turn_changes_labels(grey):
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, 200 / 255, 1000.1])
 @pytest.mark.parametrize("sparsity", [1, 2])
-def test_label_picture__flat_windows_have_no_class(grey, value, sparsity):
+def test_label_image__flat_windows_have_no_class(grey, value, sparsity):
     """Whatever rounding leaves of a flat window's mean is not a texture."""
     labeller = make("disk", 3, 3, sparsity)
     half = grey.copy()
@@ -378,7 +378,7 @@ def test_label_picture__flat_windows_have_no_class(grey, value, sparsity):
     assert (labels[:, 20:] != NONE).all()
 
 
-def test_label_picture__brightness_does_not_matter(grey):
+def test_label_image__brightness_does_not_matter(grey):
     labeller = make("disk", 3, 3)
     dark, bright = (
         labeller.label_image(open_images(grey + np.float32(shift))[0])[0] for shift in (0, 2)
@@ -387,15 +387,13 @@ def test_label_picture__brightness_does_not_matter(grey):
 
 
 @pytest.mark.parametrize("chunks", [(8, 8), (37, 5), (13, 64)])
-def test_label_picture__zarr_is_read_by_window(grey, tmp_path, monkeypatch, chunks):
-    array = zarr.create_array(
-        tmp_path / "picture.zarr", shape=grey.shape, chunks=chunks, dtype="f4"
-    )
+def test_label_image__zarr_is_read_by_window(grey, tmp_path, monkeypatch, chunks):
+    array = zarr.create_array(tmp_path / "image.zarr", shape=grey.shape, chunks=chunks, dtype="f4")
     array[:] = grey
     labeller = make("disk", 3, 3, stride=2)
     expected = labeller.label_image(open_images(grey)[0])[0]
-    picture = open_images(tmp_path / "picture.zarr")[0]
-    np.testing.assert_array_equal(labeller.label_image(picture)[0], expected)
+    image = open_images(tmp_path / "image.zarr")[0]
+    np.testing.assert_array_equal(labeller.label_image(image)[0], expected)
     read, areas = Image.read, []
 
     def watched(self, y0, y1, x0, x1):
@@ -404,8 +402,8 @@ def test_label_picture__zarr_is_read_by_window(grey, tmp_path, monkeypatch, chun
 
     monkeypatch.setattr(Image, "read", watched)
     monkeypatch.setattr(labelling.Labeller, "piece_size", 40)
-    picture = open_images(tmp_path / "picture.zarr")[0]
-    np.testing.assert_array_equal(labeller.label_image(picture)[0], expected)
+    image = open_images(tmp_path / "image.zarr")[0]
+    np.testing.assert_array_equal(labeller.label_image(image)[0], expected)
     assert max(areas) < grey.size / 2
 
 

@@ -28,7 +28,7 @@ def slow_histogram(levels, n_points, radius):
     return counts / counts.sum()
 
 
-def test_lbp__equals_the_loop_inside_the_picture():
+def test_lbp__equals_the_loop_inside_the_image():
     grey = np.random.default_rng(0).random((17, 15)).astype(np.float32)
     levels = np.rint(255 * grey.astype(np.float64))
     expected = np.concatenate([slow_histogram(levels, *scale) for scale in SCALES]) / len(SCALES)
@@ -39,7 +39,7 @@ def test_lbp__equals_the_loop_inside_the_picture():
     assert found.sum() == pytest.approx(1)
 
 
-def test_lbp__of_a_flat_picture_is_all_ones():
+def test_lbp__of_a_flat_image_is_all_ones():
     found = lbp_histogram(np.full((16, 16), 0.3, np.float32))
     starts = np.cumsum([0] + [n_points + 2 for n_points, _ in SCALES])[:-1]
     expected = np.zeros(N_BINS)
@@ -47,14 +47,14 @@ def test_lbp__of_a_flat_picture_is_all_ones():
     np.testing.assert_allclose(found, expected / len(SCALES))
 
 
-def test_lbp__quarter_turns_change_next_to_nothing(picture):
-    grey = picture("brick")[:150, :130].astype(np.float32)
+def test_lbp__quarter_turns_change_next_to_nothing(image):
+    grey = image("brick")[:150, :130].astype(np.float32)
     for k in (1, 2, 3):  # values on the circle that equal the middle but for rounding may flip
         np.testing.assert_allclose(lbp_histogram(np.rot90(grey, k)), lbp_histogram(grey), atol=1e-3)
 
 
-def test_lbp__values_of_one_level_are_equal(picture):
-    levels = np.rint(255 * picture("grass")[:64, :64])
+def test_lbp__values_of_one_level_are_equal(image):
+    levels = np.rint(255 * image("grass")[:64, :64])
     shaken = levels + np.random.default_rng(0).uniform(-0.4, 0.4, levels.shape)
     np.testing.assert_array_equal(
         lbp_histogram((shaken / 255).clip(0, 1).astype(np.float32)),
@@ -62,8 +62,8 @@ def test_lbp__values_of_one_level_are_equal(picture):
     )
 
 
-def test_lbp__tells_textures_apart(picture):
-    brick, grass = picture("brick").astype(np.float32), picture("grass").astype(np.float32)
+def test_lbp__tells_textures_apart(image):
+    brick, grass = image("brick").astype(np.float32), image("grass").astype(np.float32)
     halves = [lbp_histogram(p) for p in (brick[:, :256], brick[:, 256:], grass[:, :256])]
     assert np.abs(halves[0] - halves[1]).sum() < 0.3 * np.abs(halves[0] - halves[2]).sum()
 
@@ -77,6 +77,6 @@ def test_lbp__tells_textures_apart(picture):
         (np.full((20, 20), np.nan, np.float32), "or NaN"),
     ],
 )
-def test_lbp__refuses_what_is_no_grey_picture(grey, expected):
+def test_lbp__refuses_what_is_no_grey_image(grey, expected):
     with pytest.raises(DscError, match=expected):
         lbp_histogram(grey)

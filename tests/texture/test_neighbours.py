@@ -184,7 +184,7 @@ def test_own_distance__equals_the_loops(seed):
     assert own_distance(rows, labels) == pytest.approx(np.mean(nearest_own), rel=1e-12)
 
 
-def test_own_distance__of_pictures_alone_is_to_any_other():
+def test_own_distance__of_images_alone_is_to_any_other():
     rows = np.random.default_rng(0).random((4, 3))
     distances = chi_square(rows, rows) + np.diag([np.inf] * 4)
     assert own_distance(rows, range(4)) == pytest.approx(distances.min(1).mean(), rel=1e-12)

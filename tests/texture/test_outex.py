@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 OPTIONS = {"n_components": 20, "diameter": 11, "max_iter": 4, "patches_per_image": 300}
 COUNTED = [(6, "classes"), (6, "both"), (3, "both")]  # stride, histogram
-N_TRAIN, N_TEST = 5, 3  # pictures of every class; at every angle
+N_TRAIN, N_TEST = 5, 3  # images of every class; at every angle
 SLICES = {
     "canvas002, carpet004, tile005": ("canvas002", "carpet004", "tile005"),
     "canvas001, canvas003, canvas005": ("canvas001", "canvas003", "canvas005"),

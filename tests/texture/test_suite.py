@@ -15,11 +15,11 @@ TEST = "3\n000004.ras 1\n000002.ras 0\n000003.ras 0\n"
 DEFS = "5\n" + "".join(f"00000{n}.ras tl84 100dpi {angle}\n" for n, angle in enumerate("00579"))
 
 
-def write(root, *, pictures=range(5), defs=DEFS, problem="000", **texts):
+def write(root, *, images=range(5), defs=DEFS, problem="000", **texts):
     """A suite of files without pixels: the reader does not open them. None leaves a file out."""
     (root / "images").mkdir(parents=True, exist_ok=True)
     (root / problem).mkdir()
-    for number in pictures:
+    for number in images:
         (root / "images" / f"{number:06d}.bmp").touch()
     files = {"classes": CLASSES, "train": TRAIN, "test": TEST} | texts
     for name, text in files.items():
@@ -73,14 +73,14 @@ def test_suite__without_angles(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".png", ".TIF", ".ras", ".npy"])
-def test_suite__a_picture_is_found_by_its_stem(tmp_path, suffix):
-    root = write(tmp_path / "s", pictures=range(1, 5))
+def test_suite__a_image_is_found_by_its_stem(tmp_path, suffix):
+    root = write(tmp_path / "s", images=range(1, 5))
     (root / "images" / f"000000{suffix}").touch()
     assert read_suite(root).train[0].path == root / "images" / f"000000{suffix}"
 
 
 def test_suite__keeps_the_classes_asked_for(tmp_path):
-    root = write(tmp_path / "s", pictures=(1, 4))  # those of the other class are not needed
+    root = write(tmp_path / "s", images=(1, 4))  # those of the other class are not needed
     for classes in (["felt"], "felt"):
         suite = read_suite(root, classes=classes)
         assert suite.label_names == ("felt",)
@@ -91,9 +91,9 @@ def test_suite__keeps_the_classes_asked_for(tmp_path):
     )
 
 
-def test_suite__extra_pictures_are_those_of_no_problem(tmp_path):
-    root = write(tmp_path / "s", pictures=(0, 1, 2, 3, 4, 9, 7, 8))
-    write(root, problem="001", test="1\n000008.ras 0\n", pictures=())
+def test_suite__extra_images_are_those_of_no_problem(tmp_path):
+    root = write(tmp_path / "s", images=(0, 1, 2, 3, 4, 9, 7, 8))
+    write(root, problem="001", test="1\n000008.ras 0\n", images=())
     (root / "images" / "notes.txt").touch()
     (root / "images" / ".000000.png").touch()
     assert read_suite(root).extra == ("000007.bmp", "000009.bmp")
@@ -150,13 +150,13 @@ def test_suite__not_one_says_what_is_needed(tmp_path):
         ({"test": "1\n\n000002.ras 0 0\n"}, "cannot read '000002.ras 0 0' (line 3)"),
         ({"classes": "2\nwool 0 1\nfelt one 1\n"}, "cannot read 'felt one 1' (line 3), need 'name"),
         ({"defs": DEFS.replace(" 5", " nan")}, "defs.txt: cannot read '000002.ras tl84 100dpi nan"),
-        ({"test": "1\n000001.ras 1\n"}, "found pictures in both train.txt and test.txt: 000001:"),
-        ({"test": "2\n000002.ras 0\n000002.png 0\n"}, "picture on more than one line: 000002"),
+        ({"test": "1\n000001.ras 1\n"}, "found images in both train.txt and test.txt: 000001:"),
+        ({"test": "2\n000002.ras 0\n000002.png 0\n"}, "image on more than one line: 000002"),
         ({"classes": "2\nwool 0 1\nwool 1 1\n"}, "found a name of more than one class: wool"),
         ({"classes": "2\nwool 0 1\nfelt 0 1\n"}, "found a number of more than one class: 0"),
         ({"classes": "0\n"}, "000/classes.txt: found no class"),
-        ({"train": "1\n000000.ras 0\n"}, "000/train.txt: found no training picture of felt"),
-        ({"train": "0\n"}, "000/train.txt: found no training picture of wool, felt"),
+        ({"train": "1\n000000.ras 0\n"}, "000/train.txt: found no training image of felt"),
+        ({"train": "0\n"}, "000/train.txt: found no training image of wool, felt"),
         ({"train": ""}, "000/train.txt: is empty"),
         ({"train": None}, "000/train.txt: no such file"),
         ({"test": None}, "000/test.txt: no such file"),
@@ -177,7 +177,7 @@ def test_suite__text_that_is_not_text(tmp_path):
 
 
 @pytest.mark.parametrize("n_missing", [1, 20, 21, 50])
-def test_suite__missing_pictures_are_listed_up_to_twenty(tmp_path, n_missing):
+def test_suite__missing_images_are_listed_up_to_twenty(tmp_path, n_missing):
     names = [f"{number:06d}.ras" for number in range(100, 100 + n_missing)]
     test = f"{n_missing}\n" + "".join(f"{name} 0\n" for name in names)
     message = message_of(write(tmp_path / "s", test=test, defs=None))
@@ -185,11 +185,11 @@ def test_suite__missing_pictures_are_listed_up_to_twenty(tmp_path, n_missing):
     assert (f" and {n_missing - 20} more" in message) == (n_missing > 20)
 
 
-def test_suite__no_pictures_at_all(tmp_path):
-    root = write(tmp_path / "s", pictures=())
+def test_suite__no_images_at_all(tmp_path):
+    root = write(tmp_path / "s", images=())
     message = message_of(root)
     assert "found no file in images for 000000.ras, 000001.ras" in message
-    assert "no training picture" not in message
+    assert "no training image" not in message
     (root / "images").rmdir()
     assert "images: no such folder" in message_of(root)
 
@@ -209,13 +209,13 @@ def test_suite__all_problems_at_once(tmp_path):
         "000/classes.txt: the first line says 2, found 3",
         "classes: unknown 'velvet'",
         "images: found files that differ only in their suffix",
-        "000/train.txt: found no training picture of wool",
+        "000/train.txt: found no training image of wool",
         "000/test.txt: cannot read '???' (line 5)",
         "000/test.txt: the first line says 9, found 4",
         "000/test.txt: found numbers of classes that are not in classes.txt: 5",
         "000/test.txt: found no file in images for 000008.ras",
         "defs.txt: found no line for 000008.ras",
-        "000: found pictures in both train.txt and test.txt: 000001",
+        "000: found images in both train.txt and test.txt: 000001",
     )
     assert lines[0].endswith("10 problems")
     assert len(lines) == 11
@@ -224,7 +224,7 @@ def test_suite__all_problems_at_once(tmp_path):
 
 
 @pytest.mark.skipif("DSC_DATA" not in os.environ, reason="set DSC_DATA to the folder of Outex_tl84")
-def test_outex__480_and_3840_pictures_of_24_classes():
+def test_outex__480_and_3840_images_of_24_classes():
     root = Path(os.environ["DSC_DATA"]) / "Outex_tl84"
     assert is_suite(root)
     suite = read_suite(root)

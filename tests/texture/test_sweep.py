@@ -64,7 +64,7 @@ def run(data, folder, base=BASE, grid=GRID, engine=None, **options):
     """`run_sweep` in a folder, on two threads."""
     validation = Validation(*(options.pop(name, VALIDATION[name]) for name in VALIDATION))
     start = {name: options.pop(name, False) for name in ("resume", "overwrite")}
-    target = RunTarget(folder, **start, options={"pictures": "a <suite>"})
+    target = RunTarget(folder, **start, options={"images": "a <suite>"})
     with open_engine(engine or "threads", 2, **options) as opened:
         return run_sweep(data, Sweep(base, grid, validation), opened, target)
 
@@ -196,7 +196,7 @@ def test_run_sweep__leaves_the_results_and_no_patches(sweep):
     assert {path.name for path in result.folder.iterdir()} == FILES
     found = json.loads((result.folder / "sweep.json").read_text(encoding="utf-8"))
     assert found == json.loads(json.dumps(result.to_dict()))
-    assert found["options"] == {"pictures": "a <suite>"}
+    assert found["options"] == {"images": "a <suite>"}
     assert found["winner"] == result.winner.to_dict()
     assert set(found["winners"]) == {"rotational", "augmented"}
     assert json.loads((result.folder / "run.json").read_text())["identity"] == found["identity"]
@@ -277,13 +277,13 @@ def test_run_sweep__resume_is_refused_for_anything_else(suite, data, sweep, tmp_
     refused("validation: repeats: 5 instead of 6", repeats=6)
     labels = (data.labels[-1], *data.labels[1:-1], data.labels[0])
     refused("data: labels_sha256", data=Dataset(data.images, labels, data.angles))
-    paths = [picture.source[0] for picture in data.images]
+    paths = [image.source[0] for image in data.images]
     pixels = np.array(Image.open(paths[4]))
     pixels[20, 20] ^= 1
     Image.fromarray(pixels).save(tmp_path / "other.png")
     paths[4] = tmp_path / "other.png"
-    refused("data: pictures_sha256", data=read_inputs(paths, data.labels))
-    refused("n_pictures: 12 instead of 11",
+    refused("data: images_sha256", data=read_inputs(paths, data.labels))
+    refused("n_images: 12 instead of 11",
             data=Dataset(data.images[1:], data.labels[1:], data.angles[1:]))  # fmt: skip
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     base = replace(BASE, n_atoms=77, diameter=9, sparsity=3, method="standard")  # all swept
@@ -329,7 +329,7 @@ def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
     with pytest.raises(DscError) as caught:
         run(small, tmp_path / "s", grid=grid, held_out=1.5, repeats=0)
     text = str(caught.value)
-    for part in ("held_out", "repeats", "pictures: 4 problems", "turned"):
+    for part in ("held_out", "repeats", "images: 4 problems", "rotated"):
         assert part in text
     with pytest.raises(DscError, match="held_out: found 'most'"):
         run(data, tmp_path / "s", held_out="most")
@@ -343,8 +343,8 @@ def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
 
 @pytest.mark.parametrize("config", GRID.settings(replace(BASE, patches_per_image=1700))[::4])
 def test_expected_patches__as_many_as_are_extracted(config, data, tmp_path):
-    pictures = read_inputs(list(np.random.default_rng(0).random((3, 20, 50))), list("bab"))
-    mixed = Dataset(data.images[:4] + pictures.images, (*"aabb", *pictures.labels), (None,) * 7)
+    images = read_inputs(list(np.random.default_rng(0).random((3, 20, 50))), list("bab"))
+    mixed = Dataset(data.images[:4] + images.images, (*"aabb", *images.labels), (None,) * 7)
     with open_engine("threads") as engine:
         sources = extract_classes(mixed, ("a", "b"), config, tmp_path / "p", engine)
     assert expected_patches(mixed, config) == [s.n_patches for s in sources]

@@ -62,9 +62,9 @@ def test_write_suite__same_seed_same_files(tmp_path):
     assert files[0] != files[2]
 
 
-def test_write_suite__no_two_pictures_are_the_same(suite):
-    pictures = {decode(sample.path, 0).tobytes() for sample in suite.train + suite.test}
-    assert len(pictures) == len(suite.train) + len(suite.test)
+def test_write_suite__no_two_images_are_the_same(suite):
+    images = {decode(sample.path, 0).tobytes() for sample in suite.train + suite.test}
+    assert len(images) == len(suite.train) + len(suite.test)
 
 
 def test_write_suite__grey_values_tell_nothing(suite):
@@ -100,10 +100,10 @@ def test_draw_texture__a_quarter_turn_is_rot90(name):
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_draw_texture__any_turn_is_that_of_the_picture(name):
+def test_draw_texture__any_turn_is_that_of_the_image(name):
     still, turned = (draw_texture(name, 65, a, np.random.default_rng(1)) for a in (0, 30))
     expected = ndimage.rotate(still, 30, reshape=False, order=5)
-    middle = slice(20, -20)  # far from what the picture does not show
+    middle = slice(20, -20)  # far from what the image does not show
     error = turned[middle, middle] - expected[middle, middle]
     assert error.std() < 0.02 * turned.std()
 

@@ -1,4 +1,4 @@
-"""Every format of pictures, and what is wrong with some."""
+"""Every format of images, and what is wrong with some."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ COLOR = RNG.integers(0, 256, (20, 24, 3), np.uint8)
 LUMA = (COLOR @ np.array([0.299, 0.587, 0.114])) / 255
 
 
-def whole(picture):
-    return picture.read(0, picture.shape[0], 0, picture.shape[1])
+def whole(image):
+    return image.read(0, image.shape[0], 0, image.shape[1])
 
 
 def only(inputs):
-    (picture,) = open_images(inputs)
-    return whole(picture)
+    (image,) = open_images(inputs)
+    return whole(image)
 
 
 def sun_raster(pixels):
@@ -61,8 +61,8 @@ def test_read__16_bits(tmp_path):
     Image.fromarray(WORDS).save(tmp_path / "a.png")
     tifffile.imwrite(tmp_path / "a.tif", WORDS)
     tifffile.imwrite(tmp_path / "b.tif", WORDS, byteorder=">")
-    for picture in open_images(tmp_path):
-        np.testing.assert_array_equal(whole(picture), (WORDS / 65535).astype(np.float32))
+    for image in open_images(tmp_path):
+        np.testing.assert_array_equal(whole(image), (WORDS / 65535).astype(np.float32))
 
 
 def test_read__bool(tmp_path):
@@ -70,8 +70,8 @@ def test_read__bool(tmp_path):
     Image.fromarray(bits).save(tmp_path / "a.png")
     Image.fromarray(bits).save(tmp_path / "a.tif")
     np.save(tmp_path / "a.npy", bits)
-    for picture in open_images(tmp_path):
-        np.testing.assert_array_equal(whole(picture), bits)
+    for image in open_images(tmp_path):
+        np.testing.assert_array_equal(whole(image), bits)
 
 
 @pytest.mark.parametrize("dtype", ["<f2", "<f4", ">f8"])
@@ -140,7 +140,7 @@ def test_tiff__planes_of_color(tmp_path):
     np.testing.assert_allclose(only(tmp_path / "a.tif"), LUMA, atol=1e-7)
 
 
-def test_tiff__every_page_is_a_picture_and_reduced_ones_are_not(tmp_path):
+def test_tiff__every_page_is_a_image_and_reduced_ones_are_not(tmp_path):
     with tifffile.TiffWriter(tmp_path / "a.tif") as file:
         file.write(BYTES)
         file.write(BYTES[::2, ::2], subfiletype=1)
@@ -156,31 +156,31 @@ def test_tiff__pages_that_only_pillow_decodes_are_the_right_ones(tmp_path):
     frames[0].save(
         tmp_path / "a.tif", save_all=True, append_images=frames[1:], compression="tiff_lzw"
     )
-    found = [whole(picture) for picture in open_images(tmp_path / "a.tif")]
+    found = [whole(image) for image in open_images(tmp_path / "a.tif")]
     np.testing.assert_array_equal(found[1], found[0][::-1])
 
 
-def test_gif__every_frame_is_a_picture(tmp_path):
+def test_gif__every_frame_is_a_image(tmp_path):
     frames = [Image.fromarray(np.full((9, 9), value, np.uint8)) for value in (0, 100, 200)]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
-    values = [whole(picture).mean() * 255 for picture in open_images(tmp_path / "a.gif")]
+    values = [whole(image).mean() * 255 for image in open_images(tmp_path / "a.gif")]
     np.testing.assert_allclose(values, [0, 100, 200], atol=1)
 
 
-def test_array__stacks_are_pictures(tmp_path):
+def test_array__stacks_are_images(tmp_path):
     stack = np.stack([BYTES, BYTES[::-1]])
     np.save(tmp_path / "a.npy", stack)
     for inputs in (tmp_path / "a.npy", stack):
-        found = [whole(picture) for picture in open_images(inputs)]
+        found = [whole(image) for image in open_images(inputs)]
         np.testing.assert_array_equal(found[0], (BYTES / 255).astype(np.float32))
         np.testing.assert_array_equal(found[1], found[0][::-1])
 
 
 def test_window__is_cut_and_checked():
-    (picture,) = open_images(COLOR)
-    np.testing.assert_array_equal(picture.read(3, 9, 4, 24), whole(picture)[3:9, 4:24])
+    (image,) = open_images(COLOR)
+    np.testing.assert_array_equal(image.read(3, 9, 4, 24), whole(image)[3:9, 4:24])
     with pytest.raises(DscError, match=r"need a window inside 20 × 24"):
-        picture.read(0, 21, 0, 4)
+        image.read(0, 21, 0, 4)
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -202,10 +202,10 @@ def test_zarr__ome_level_0(tmp_path, wrap):
     values = RNG.integers(0, 256, (1, 2, 20, 24), np.uint8)
     for path, level in (("0", values), ("1", values[..., ::2, ::2])):
         group.create_array(path, data=level, chunks=(1, 1, 8, 8))
-    pictures = open_images(tmp_path / "a.ome.zarr")
-    assert [picture.shape for picture in pictures] == [(20, 24)] * 2
-    for channel, picture in enumerate(pictures):
-        np.testing.assert_array_equal(whole(picture), (values[0, channel] / 255).astype(np.float32))
+    images = open_images(tmp_path / "a.ome.zarr")
+    assert [image.shape for image in images] == [(20, 24)] * 2
+    for channel, image in enumerate(images):
+        np.testing.assert_array_equal(whole(image), (values[0, channel] / 255).astype(np.float32))
 
 
 def test_zarr__windows_read_only_their_tiles(tmp_path):
@@ -214,20 +214,20 @@ def test_zarr__windows_read_only_their_tiles(tmp_path):
     )
     array[1000:1500, 2000:2500] = 255
     broken = tmp_path / "a.zarr" / "c" / "2" / "4"
-    (picture,) = open_images(tmp_path / "a.zarr")
-    assert picture.read(1400, 1600, 2400, 2600).sum() == 100 * 100
+    (image,) = open_images(tmp_path / "a.zarr")
+    assert image.read(1400, 1600, 2400, 2600).sum() == 100 * 100
     broken.write_bytes(b"no chunk")
-    (picture,) = open_images(tmp_path / "a.zarr")
-    assert picture.read(2000, 2100, 4000, 4200).sum() == 0
+    (image,) = open_images(tmp_path / "a.zarr")
+    assert image.read(2000, 2100, 4000, 4200).sum() == 0
     with pytest.raises(DscError, match=r"a\.zarr.*cannot be read"):
-        picture.read(1400, 1600, 2400, 2600)
+        image.read(1400, 1600, 2400, 2600)
 
 
 def test_inputs__all_that_is_wrong_is_named_at_once(tmp_path):
     Image.fromarray(BYTES).save(tmp_path / "good.png")
     Image.fromarray(BYTES[:5, :5]).save(tmp_path / "small.png")
     (tmp_path / "empty.png").write_bytes(b"")
-    (tmp_path / "text.tif").write_text("no picture")
+    (tmp_path / "text.tif").write_text("no image")
     content = (tmp_path / "good.png").read_bytes()
     (tmp_path / "cut.png").write_bytes(content[: len(content) // 2])
     np.save(tmp_path / "whole.npy", np.zeros((20, 20), np.int32))
@@ -236,7 +236,7 @@ def test_inputs__all_that_is_wrong_is_named_at_once(tmp_path):
     with pytest.raises(DscError) as error:
         extract_patches([tmp_path, tmp_path / "absent.png"], tmp_path / "out", PatchConfig())
     text = str(error.value)
-    assert text.startswith("pictures: 8 problems")
+    assert text.startswith("images: 8 problems")
     for name in ("small", "empty", "text", "cut", "whole", "nan", "object", "absent"):
         assert f"{name}." in text
     assert "good" not in text
@@ -245,7 +245,7 @@ def test_inputs__all_that_is_wrong_is_named_at_once(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_inputs__large_pictures_do_not_warn(tmp_path, monkeypatch):
+def test_inputs__large_images_do_not_warn(tmp_path, monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 300)
     Image.fromarray(BYTES).save(tmp_path / "a.png")
     with warnings.catch_warnings():
