@@ -36,15 +36,6 @@ class Program(click.Group):
     2 for a `DscError` and for what a file system refuses, 130 for Ctrl-C, 143 for SIGTERM.
     """
 
-    def main(self, *args: Any, **options: Any) -> Any:
-        """Run the program; SIGTERM ends it as Ctrl-C does, with another code."""
-        with suppress(ValueError):  # not in the main thread
-            signal.signal(signal.SIGTERM, _terminate)
-        try:
-            return super().main(*args, **options)
-        except KeyboardInterrupt as interrupt:  # before or after the command itself
-            raise SystemExit(_interrupted(interrupt)) from None
-
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Names of all commands."""
         return list(COMMANDS)
@@ -63,7 +54,9 @@ class Program(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
+        """Run the command; SIGTERM ends it as Ctrl-C does, with another code."""
+        with suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGTERM, _terminate)
         try:
             return super().invoke(ctx)
         except DscError as error:

@@ -287,11 +287,8 @@ class Run:
         """Where the run stands: its last checkpoint, how far it is, and whether it lives."""
         if not self.exists:
             return Card(str(self.path), alert="there is no run here yet")
-        alerts, last = [], None
-        try:
-            last = self.last()
-        except (DscError, OSError) as error:  # it is damaged, or was replaced just now
-            alerts.append(f"the last checkpoint cannot be read: {error}")
+        alerts: list[str] = []
+        last = self.last(lambda text: alerts.append(f"a checkpoint cannot be read: {text}"))
         note, names, passed = self._story()
         card = Card(str(self.path)) if last is None else states_card(*last, names)
         numbers = {**card.numbers, **passed}
@@ -368,7 +365,7 @@ class Run:
                 continue
             try:
                 return load_checkpoint(path)
-            except DscError as error:
+            except (DscError, OSError) as error:
                 say(f"{error}; going on from an earlier checkpoint")
         return None
 

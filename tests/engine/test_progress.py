@@ -54,7 +54,7 @@ def slow_tasks(monkeypatch):
     code_part = loop.code_part
 
     def slow(part, step):
-        time.sleep(0.04)
+        time.sleep(0.08)
         return code_part(part, step)
 
     monkeypatch.setattr(loop, "code_part", slow)

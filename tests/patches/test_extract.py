@@ -235,7 +235,7 @@ def test_dataset__says_where_patches_are(tmp_path, scene):
     assert dataset.attrs["image_names"] == ["brick/0.png", "grass/0.png", "gravel/0.png"]
     assert dataset.attrs["label_names"] == ["brick", "grass", "gravel"]
     assert dataset.attrs["configuration"]["per_image"] == 5
-    np.testing.assert_allclose(dataset.turn, np.pi / 4, rtol=1e-6)
+    np.testing.assert_allclose(dataset.rotation, np.pi / 4, rtol=1e-6)
 
 
 def test_zarr__is_referred_to_and_the_same_as_a_copy(tmp_path, scene):

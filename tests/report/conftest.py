@@ -15,7 +15,6 @@ import dsc
 from dsc.experiments import AtomGrid, Finding, ImageRows, Lines, Result
 from dsc.experiments.coding import code_some
 from dsc.experiments.demo import KINDS, Demo
-from dsc.files import from_toml, to_toml
 from dsc.report import write_demo, write_report, write_result, write_summary
 
 HINT = (
@@ -40,8 +39,8 @@ def small_run(tmp_path_factory):
         dsc.PatchConfig(diameter=9, stride=2, min_std=0.02, center=True, unit=True),
     )
     dsc.learn(str(patches), 7, 2, n_iterations=3, n_angles=24, run=run)
-    options = {**from_toml(run / "run.toml"), "patches": "old/patches.zarr"}  # both were moved
-    (run / "run.toml").write_text(to_toml(options))
+    made = dsc.Run(run)
+    made.write_options({**made.options(), "patches": "old/patches.zarr"})  # both were moved
     return run, patches
 
 
