@@ -49,12 +49,12 @@ def expected(patches):
 
 
 @pytest.fixture
-def slow_tasks(monkeypatch):
+def slow_tasks(request, monkeypatch):
     """Every task over a part of the patches takes some time, on all schedulers."""
-    code_part = loop.code_part
+    code_part, seconds = loop.code_part, getattr(request, "param", 0.04)
 
     def slow(part, step):
-        time.sleep(0.04)
+        time.sleep(seconds)
         return code_part(part, step)
 
     monkeypatch.setattr(loop, "code_part", slow)
@@ -107,6 +107,7 @@ def test_progress__grows_inside_an_iteration_on_every_scheduler(
     assert [event.finished for event in recorder.all(Iteration)] == [False, False, True]
 
 
+@pytest.mark.parametrize("slow_tasks", [0.15], indirect=True)
 def test_progress__is_at_most_two_pulses_in_a_second(patches, slow_tasks):
     recorder = Recorder()
     began = time.perf_counter()
