@@ -107,7 +107,7 @@ def test_progress__grows_inside_an_iteration_on_every_scheduler(
     assert [event.finished for event in recorder.all(Iteration)] == [False, False, True]
 
 
-@pytest.mark.parametrize("slow_tasks", [0.15], indirect=True)
+@pytest.mark.parametrize("slow_tasks", [0.1], indirect=True)
 def test_progress__is_at_most_two_pulses_in_a_second(patches, slow_tasks):
     recorder = Recorder()
     began = time.perf_counter()
