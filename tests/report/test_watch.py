@@ -399,14 +399,6 @@ def test_command__a_port_that_cannot_be_is_refused(tmp_path, port):
     assert "0<=x<=65535" in result.output
 
 
-def test_command__an_address_of_others_is_one_line(tmp_path):
-    with started("watch", tmp_path, "--host", "203.0.113.7") as process:
-        text, _ = process.communicate(timeout=60)
-    assert process.returncode == 2
-    assert text.count("\n") == 1
-    assert "cannot listen on 203.0.113.7" in text
-
-
 # --- dsc.watch outside of a notebook ------------------------------------------------------------
 
 
