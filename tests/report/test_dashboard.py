@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from urllib.request import urlopen
 
 import dask
@@ -84,12 +84,13 @@ def test_pages__are_listed_among_those_of_dask(address):
     assert len(PAGES) == 3
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_pages__open_quietly_also_before_anything_was_learned(browser, address, page):
-    with opened(browser, address + page) as (tab, errors):
-        assert tab.title() == "dsc"
-        tab.wait_for_timeout(700)  # some looks at the events
-        assert errors == []
+def test_pages__open_quietly_also_before_anything_was_learned(browser, address):
+    with ExitStack() as stack:
+        tabs = [stack.enter_context(opened(browser, address + page)) for page in PAGES]
+        tabs[0][0].wait_for_timeout(700)  # some looks at the events
+        for tab, errors in tabs:
+            assert tab.title() == "dsc"
+            assert errors == []
 
 
 def test_pages__fill_while_they_are_open(browser, client, address):
