@@ -36,6 +36,14 @@ def lock_path(place: str | Path) -> Path:
     return folder.with_name(f".{folder.name}.lock")
 
 
+def last_beat(path: Path) -> float:
+    """When the owner of a lock last said that it lives; long ago if there is none."""
+    owner = _owner(path) if path.is_file() else None
+    if owner is None or _is_stale(path, owner):
+        return -float("inf")
+    return path.stat().st_mtime
+
+
 def lock(path: Path, what: str) -> None:
     """Make the lock file `path`, or refuse because another process works on `what`."""
     path = path.absolute()

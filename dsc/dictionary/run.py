@@ -45,7 +45,7 @@ from dsc.files import (
     unseal,
     write_whole,
 )
-from dsc.locks import lock, lock_path, unlock
+from dsc.locks import last_beat, lock, lock_path, unlock
 from dsc.show import Card, Event, duration
 from dsc.store import is_finished, open_store, remove_store
 
@@ -294,7 +294,7 @@ class Run:
         numbers = {**card.numbers, **passed}
         pulse = self.pulse()
         progress = (pulse["share"], pulse["text"]) if pulse else None
-        silence = time.time() - pulse.get("time", time.time())
+        silence = time.time() - max(pulse.get("time", time.time()), last_beat(lock_path(self.path)))
         if self.finished:
             note, progress = "finished", None
         elif silence > SILENCE:

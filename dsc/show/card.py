@@ -51,9 +51,11 @@ class Card:
 
     @property
     def points(self) -> str:
-        """The curve as points of an SVG, from its largest value down to zero."""
+        """The curve as points of an SVG, by orders of magnitude where it spans some."""
         width, height = CURVE
         values = np.asarray(self.curve, float)
+        if values.min() > 0 and values.max() > 4 * values.min():
+            values = np.log(values / values.min()) + 0.1
         x = np.linspace(4, width - 4, len(values)) if len(values) > 1 else np.array([4.0])
         y = height - 4 - (height - 8) * values / max(values.max(), 1e-300)
         return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
