@@ -106,7 +106,11 @@ def scan_inputs(inputs: Inputs, missing_as_fill: bool = False) -> tuple[list[Ima
     images: list[Image] = []
     for item, name in zip(found, names_of(found), strict=True):
         try:
+            f"{name}{item.label}".encode()
             images += _images(item, name, missing_as_fill)
+        except UnicodeEncodeError:
+            shown = name.encode("utf-8", "backslashreplace").decode()
+            problems.append(f"{shown}: its name, or its folder's, is not in UTF-8: rename it")
         except Exception as error:  # whatever a decoder raises is the file's fault
             problems.append(image_problem(name, error))
     return images, problems
