@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral
 
 MOST_LISTED = 100  # problems in one error
+LARGEST = 2**63 - 1
 
 
 class DscError(ValueError):
@@ -21,6 +22,12 @@ def unknown_choice(argument: str, found: object, choices: Iterable[str]) -> DscE
     return DscError(f"{argument}: unknown {found!r}, need one of {', '.join(known)}{hint}")
 
 
+def printable(text: str) -> str:
+    """A text with its control characters escaped, which could steer a terminal."""
+    signs = ((sign, sign.isprintable() or sign == "\n") for sign in text)
+    return "".join(s if fine else s.encode("unicode_escape").decode() for s, fine in signs)
+
+
 def count_problem(name: str, value: object, least: int, most: int | None = None) -> str:
     """What is wrong with a value that must be a whole number; empty if nothing is.
 
@@ -32,10 +39,13 @@ def count_problem(name: str, value: object, least: int, most: int | None = None)
     'diameter: found 2, need a whole number from 3 to 255'
     """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if whole and least <= value and (most is None or value <= most):  # type: ignore[operator]
+    top = LARGEST if most is None else most
+    if whole and least <= value <= top:  # type: ignore[operator]
         return ""
-    limits = f"≥ {least}" if most is None else f"from {least} to {most}"
-    return f"{name}: found {value!r}, need a whole number {limits}"
+    limits = f"≥ {least}" + " below 2⁶³" * (whole and value > top)  # type: ignore[operator]
+    limits = limits if most is None else f"from {least} to {most}"
+    found = repr(value) if not whole or abs(value) <= LARGEST else "a huge one"  # type: ignore[arg-type]
+    return f"{name}: found {found}, need a whole number {limits}"
 
 
 def raise_listed(what: str, problems: Sequence[str]) -> None:

@@ -118,10 +118,18 @@ def to_toml(options: dict[str, Any]) -> str:
 
 def from_toml(path: Path) -> dict[str, Any]:
     """Flat options of a TOML file."""
+    text = read_text(path)
     try:
-        return tomllib.loads(read_text(path))
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # of bad syntax, deep nesting, huge numbers
         raise DscError(f"{path}: cannot be read as TOML: {error}") from error
+
+
+def local_path(path: str | os.PathLike[str]) -> Path:
+    """A path; refuses a URL, since runs and pages are in folders of a file system."""
+    if "://" in str(path):
+        raise DscError(f"{path}: found a URL, need a path on a file system: choose one")
+    return Path(path)
 
 
 def read_text(path: Path) -> str:

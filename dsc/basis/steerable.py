@@ -61,8 +61,31 @@ class SteerableBasis:
 
     @staticmethod
     def restore(dual: NDArray[np.float64], **fields: Any) -> SteerableBasis:
-        """A basis from its stored arrays, with the dual that was computed when it was built."""
+        """A basis from its stored arrays, with the dual that was computed when it was built.
+
+        Refuses arrays that no basis has: what uses one trusts it.
+        """
         basis = SteerableBasis(**fields)
+        wanted = (int(basis.mask.sum()), len(basis.frequency))
+        shapes = {"matrix": basis.matrix.shape, "dual": dual.shape}
+        problems = [
+            f"basis_{name}: found shape {shape}, need {wanted}"
+            for name, shape in shapes.items()
+            if shape != wanted
+        ]
+        values = {"matrix": basis.matrix, "dual": dual, "level": basis.level}
+        problems += [
+            f"basis_{name}: found values that are not finite, need finite ones"
+            for name, array in values.items()
+            if not np.isfinite(array).all()
+        ]
+        frequency, counts = np.unique(basis.frequency, return_counts=True)
+        paired = (counts[frequency > 0] % 2 == 0).all()  # a cosine and a sine
+        rising = (np.diff(basis.frequency) >= 0).all() and len(frequency)
+        if not (rising and paired and frequency[0] >= 0 and frequency[-1] <= basis.mask.size):
+            problems.append("basis_frequency: found other frequencies than a basis has")
+        if problems:
+            raise DscError("; ".join(problems))
         basis.__dict__["dual"] = dual
         return basis
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from dsc.cli.options import answer, json_option, say
+from dsc.files import local_path
 from dsc.show import Terminal
 
 
@@ -18,7 +17,7 @@ def demo(out: str, as_json: bool) -> None:
     from dsc.experiments import run_demo
     from dsc.report import closing_words, write_demo
 
-    made = run_demo(Path(out), lambda text: say(text, as_json), Terminal(lines_of=()))
+    made = run_demo(local_path(out), lambda text: say(text, as_json), Terminal(lines_of=()))
     summary = write_demo(made)
     say(closing_words(made), as_json)
     if as_json:

@@ -19,6 +19,7 @@ from dsc.experiments import (
     find_experiment,
     run_experiment,
 )
+from dsc.files import local_path
 from dsc.report import check_free, write_result, write_summary
 
 
@@ -47,7 +48,7 @@ def experiment(name: str | None, listing: bool, out: str, as_json: bool, **optio
     if name is None:
         known = ", ".join([*EXPERIMENTS, "all"])
         raise DscError(f"experiment: found no name, need one of {known}; --list describes them")
-    results = run_and_write(name, Options(**options), Path(out), as_json)
+    results = run_and_write(name, Options(**options), local_path(out), as_json)
     if as_json:
         answer({"out": out, "experiments": [r.to_dict() for r in results]}, as_json)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from dsc.errors import DscError, readable
+from dsc.errors import DscError, printable, readable
 from dsc.version import __version__
 
 COMMANDS = {  # name → module, and what the help says
@@ -60,12 +60,12 @@ class Program(click.Group):
         try:
             return super().invoke(ctx)
         except DscError as error:
-            click.echo(f"dsc: {error}", err=True)
+            click.echo(printable(f"dsc: {error}"), err=True)
             ctx.exit(2)
         except BrokenPipeError:
             raise
         except OSError as error:
-            click.echo(f"dsc: {os_problem(error)}", err=True)
+            click.echo(printable(f"dsc: {os_problem(error)}"), err=True)
             ctx.exit(2)
         except KeyboardInterrupt as interrupt:
             raise SystemExit(_interrupted(interrupt)) from None

@@ -12,13 +12,15 @@ from typing import Any
 
 import click
 
-from dsc.errors import DscError, unknown_choice
+from dsc.errors import DscError, printable, unknown_choice
 from dsc.files import from_toml
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 ENGINE = ("scheduler", "n_workers", "memory_limit")
 TOML_TYPES: dict[str, Any] = {"integer": int, "float": (int, float), "boolean": bool, "choice": str}
+TOML_TYPES["text"] = (str, int, float)
+LONGEST = 60  # characters of a value in an error
 
 
 def stacked(*options: Decorator) -> Decorator:
@@ -118,10 +120,12 @@ def config_option(command: Command) -> Command:
 def _type_problem(parameter: click.Parameter, given: Any) -> str:
     """What is wrong with the type of a value in a TOML file; empty if nothing is."""
     kind = parameter.type.name.split()[0]
-    entries = given if isinstance(given, list) else [] if given is None else [given]
+    many = parameter.multiple if isinstance(parameter, click.Option) else parameter.nargs < 0
+    entries = given if isinstance(given, list) and many else [] if given is None else [given]
     for one in entries if kind in TOML_TYPES else ():
         if not isinstance(one, TOML_TYPES[kind]) or isinstance(one, bool) != (kind == "boolean"):
-            return f"{parameter.name}: found {json.dumps(one)}, need a value of type {kind}"
+            found = json.dumps(one, default=str)[:LONGEST]
+            return f"{parameter.name}: found {found}, need a value of type {kind}"
     return ""
 
 
@@ -142,9 +146,9 @@ def resumable(out: str) -> Iterator[None]:
 
 def say(text: str, as_json: bool = False) -> None:
     """Print for people: on stdout, or on stderr if stdout is for JSON."""
-    click.echo(text, err=as_json)
+    click.echo(printable(text), err=as_json)
 
 
 def answer(summary: dict[str, Any], as_json: bool, *lines: str) -> None:
     """Print what a command found: the summary as one JSON object, or lines for people."""
-    click.echo(json.dumps(summary) if as_json else "\n".join(lines))
+    click.echo(json.dumps(summary) if as_json else printable("\n".join(lines)))

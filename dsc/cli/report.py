@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from dsc.cli.options import answer, json_option
+from dsc.files import local_path
 
 
 @click.command()
@@ -22,6 +21,7 @@ def report(run: str, out: str | None, as_json: bool) -> None:
     """Make a page about the finished run RUN: one HTML file, with its plots beside it."""
     from dsc.report import write_report
 
-    facts = write_report(run, out)
-    path = Path(run) / "report" / "index.html" if out is None else Path(out)
+    folder, file = local_path(run), None if out is None else local_path(out)
+    facts = write_report(run, file)
+    path = folder / "report" / "index.html" if file is None else file
     answer({"out": str(path), **facts}, as_json, f"look at {path}")

@@ -15,6 +15,7 @@ from dsc.cli import options as shared
 from dsc.dictionary import RunTarget
 from dsc.engine import Engine, open_engine
 from dsc.errors import DscError
+from dsc.files import local_path
 from dsc.images import open_images
 from dsc.show import Event, Place, Terminal
 from dsc.texture import (
@@ -105,8 +106,8 @@ def predict(model: str, images: tuple[str, ...], as_json: bool, **options: Any) 
     learned = TextureModel.load(model)
     found = open_images(list(images))
     if maps is not None:
-        map_files(found, Path(maps))  # refuses before anything is labelled
-    log = Path(features) if features else None
+        map_files(found, local_path(maps))  # refuses before anything is labelled
+    log = local_path(features) if features else None
     with _engine(options) as engine:
         made = learned.predict(found, engine, log)
     if maps is not None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 import click
 
 from dsc.cli.options import say
+from dsc.files import local_path
 
 
 @click.command()
@@ -29,7 +30,7 @@ from dsc.cli.options import say
 def watch(run: str, port: int, host: str) -> None:
     """Serve a live page of the run folder RUN, whoever trains it, until you press Ctrl-C."""
     with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(run, port, host))
+        asyncio.run(_serve(str(local_path(run)), port, host))
 
 
 async def _serve(run: str, port: int, host: str) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dsc.basis import SteerableBasis, disk_mask
+from dsc.basis import SteerableBasis, check_diameter, disk_mask
 from dsc.dictionary.loop import Problem, State
-from dsc.store import create, open_store, schema_of
+from dsc.errors import DscError, count_problem
+from dsc.store import as_written, create, open_store, schema_of
 
 
 def save_checkpoint(path: Path, problems: Sequence[Problem], states: Sequence[State]) -> None:
@@ -50,17 +51,37 @@ def load_checkpoint(path: Path) -> tuple[list[State], list[SteerableBasis]]:
     """The state and the basis of every problem."""
     store = open_store(path, "checkpoint")
     arrays = {name: store.read(name) for name in schema_of("checkpoint")}
-    bases = _read_bases(store.attributes["bases"], arrays)
-    chosen = [bases[int(index)] for index in arrays["basis"]]
-    n_values = arrays["n_atoms"] * [basis.n_coords for basis in chosen]
-    atoms, counts, histories = (
-        np.split(arrays[name], np.cumsum(sizes)[:-1])
-        for name, sizes in (
-            ("atoms", n_values),
-            ("count", arrays["n_atoms"]),
-            ("history", arrays["n_entries"]),
-        )
-    )
+    with as_written(store.url, "a checkpoint"):
+        return _unpack(store.attributes["bases"], arrays)
+
+
+def check_learned(history: Any, count: Any, n_patches: object = 1) -> None:
+    """Refuse what no learning leaves: no error at all, or numbers of uses below zero."""
+    problems = [count_problem("n_patches", n_patches, 1)]
+    if not len(history) or np.isnan(history).any():
+        problems.append("history: found no error, or one that is no number, need one of each pass")
+    if (np.asarray(count) < 0).any():
+        problems.append("count: found numbers below 0, need the uses of each atom")
+    if any(problems):
+        raise DscError("; ".join(filter(None, problems)))
+
+
+def _unpack(about: Any, arrays: dict[str, Any]) -> tuple[list[State], list[SteerableBasis]]:
+    bases = _read_bases(about, arrays)
+    indices, n_atoms, n_entries = (arrays[name] for name in ("basis", "n_atoms", "n_entries"))
+    if not len(indices) or not 0 <= indices.min() <= indices.max() < len(bases):
+        raise DscError(f"basis: found others than the {len(bases)} bases there, need one of these")
+    chosen = [bases[int(index)] for index in indices]
+    n_values = n_atoms * [basis.n_coords for basis in chosen]
+    parts = []
+    for name, sizes in (("atoms", n_values), ("count", n_atoms), ("history", n_entries)):
+        if min(sizes) < 1 or sum(map(int, sizes)) != len(arrays[name]):
+            raise DscError(f"{name}: found {len(arrays[name])} values, need {sizes.tolist()}")
+        parts.append(np.split(arrays[name], np.cumsum(sizes)[:-1]))
+    atoms, counts, histories = parts
+    if not np.isfinite(arrays["atoms"]).all() or arrays["iteration"].min() < 0:
+        raise DscError("atoms and iteration: found values that no iteration has")
+    check_learned(arrays["history"], arrays["count"])
     states = [
         State(
             iteration=int(arrays["iteration"][i]),
@@ -83,7 +104,7 @@ def _read_bases(about: list[dict[str, Any]], arrays: dict[str, Any]) -> list[Ste
     bases = []
     value = coord = 0
     for one in about:
-        mask, n_coords = disk_mask(one["diameter"]), one["n_coords"]
+        mask, n_coords = disk_mask(check_diameter(one["diameter"])), one["n_coords"]
         values = slice(value, value + int(mask.sum()) * n_coords)
         coords = slice(coord, coord + n_coords)
         value, coord = values.stop, coords.stop

@@ -45,7 +45,7 @@ class LearnConfig(Options):
     def __post_init__(self) -> None:
         self._make_plain()
         problems = self._count_problems({"n_atoms": 1, "sparsity": 1, "n_iterations": 0, "seed": 0})
-        if isinstance(self.n_atoms, int) and self.n_atoms >= EMPTY:
+        if isinstance(self.n_atoms, int) and EMPTY <= self.n_atoms < 2**63:
             problems.append(f"n_atoms: found {self.n_atoms}, need less than {EMPTY}")
         problems += self._choice_problems()
         for name in ("replace_twins", "min_improvement"):

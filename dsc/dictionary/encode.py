@@ -15,7 +15,7 @@ from dsc.engine import BLOCK, TASKS_PER_THREAD, Engine
 from dsc.patches import PatchSource
 from dsc.pursuit import Coder, Codes
 from dsc.show import Card
-from dsc.store import Store, create
+from dsc.store import Store, as_written, create
 
 CHUNK = 2**16  # patches in a chunk of a codes store, at most
 CHUNKS = 32  # of a set that is smaller than so many of them
@@ -153,4 +153,5 @@ def _join(pieces: Sequence[Piece]) -> Piece:
 
 def _read_codes(store: Store) -> Piece:
     arrays = {name: store.read(name) for name in ("atom", "angle", "coef", "error")}
-    return Codes(**arrays, n_angles=int(store.attributes["n_angles"])), store.read("rest")
+    with as_written(store.url, "codes"):
+        return Codes(**arrays, n_angles=int(store.attributes["n_angles"])), store.read("rest")

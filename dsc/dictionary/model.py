@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.dictionary.cards import state_card
+from dsc.dictionary.checkpoint import check_learned
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.encode import (
     Coded,
@@ -33,7 +34,7 @@ from dsc.errors import DscError
 from dsc.patches import as_source
 from dsc.pursuit import Coder, Codes
 from dsc.show import Card, Stage
-from dsc.store import basis_sizes, basis_variables, create, open_store, read_basis
+from dsc.store import as_written, basis_sizes, basis_variables, create, open_store, read_basis
 
 if TYPE_CHECKING:
     import xarray
@@ -235,15 +236,20 @@ class Dictionary:
         """Read a model store."""
         store = open_store(url, "model")
         attributes = store.attributes
-        return Dictionary(
-            atoms=store.read("atoms"),
-            basis=read_basis(store),
-            config=LearnConfig(**attributes["config"]),
-            history=store.read("history"),
-            count=store.read("count"),
-            patches=attributes["patches"],
-            numerics=attributes["numerics"],
-        )
+        with as_written(store.url, "a model"):
+            model = Dictionary(
+                atoms=store.read("atoms"),
+                basis=read_basis(store),
+                config=LearnConfig(**attributes["config"]),
+                history=store.read("history"),
+                count=store.read("count"),
+                patches={**attributes["patches"]},
+                numerics={**attributes["numerics"]},
+            )
+            check_learned(model.history, model.count, model.patches["n_patches"])
+            if model.coder.sha256 != attributes["atoms_sha256"]:  # also refuses what is no atom
+                raise DscError("found other atoms than its atoms_sha256 says: make it again")
+            return model
 
     def _attributes(self) -> dict[str, Any]:
         return {

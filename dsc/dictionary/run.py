@@ -37,6 +37,7 @@ from dsc.files import (
     append_records,
     checksum,
     from_toml,
+    local_path,
     partial_path,
     read_records,
     read_text,
@@ -68,6 +69,9 @@ class RunTarget:
     overwrite: bool = False
     # what stands in run.toml besides the configuration
     options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        local_path(self.path)
 
 
 @dataclass(frozen=True)

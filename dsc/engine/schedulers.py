@@ -255,8 +255,15 @@ def _ignored_interrupts() -> Iterator[None]:
 
 
 def _connect(**address: str) -> Any:
+    import dask
     from distributed import Client
 
+    settings = "distributed.comm.tls.ca-file"
+    if address.get("address", "").startswith("tls://") and not dask.config.get(settings, None):
+        raise DscError(
+            f"scheduler: found {address['address']} and no certificates, need those of the "
+            f"cluster: set {settings} and distributed.comm.tls.client in the configuration of Dask"
+        )
     try:
         return Client(**address, timeout=10, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:

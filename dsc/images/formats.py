@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from threading import local
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
+from dsc.images.limits import check_count, check_decoded
 from dsc.images.planes import COLORS
 
 if TYPE_CHECKING:
@@ -22,6 +27,9 @@ NUMPY = (".npy",)
 PILLOW = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ras")
 SUFFIXES = (*PILLOW, *TIFF, *NUMPY)
 
+_MODE_BYTES = {"I": 4, "F": 4, "I;16": 2, "I;16B": 2, "I;16L": 2, "I;16N": 2}  # others: 1 a band
+_local = local()  # the animation that a thread reads
+
 _PLAIN = ("MINISBLACK", "MINISWHITE", "RGB", "PALETTE")  # how TIFF pixels may be meant
 
 
@@ -31,11 +39,12 @@ def probe(path: Path) -> list[tuple[int, tuple[int, int]]]:
     if suffix in NUMPY:
         return probe_array(np.load(path, mmap_mode="r", allow_pickle=False))
     if suffix in TIFF:
-        with _full_pages(path) as pages:
-            return [(n, (int(p.imagelength), int(p.imagewidth))) for n, p in enumerate(pages)]
+        return [(number, shape) for number, (_, _, shape) in enumerate(_full_pages(path))]
     with _pillow(path) as image:
-        shape = (image.height, image.width)
-        return [(page, shape) for page in range(getattr(image, "n_frames", 1))]
+        _check_pillow(image)
+        n_frames = getattr(image, "n_frames", 1)
+        check_count(n_frames)
+        return [(page, (image.height, image.width)) for page in range(n_frames)]
 
 
 def decode(path: Path, page: int) -> NDArray[Any]:
@@ -53,6 +62,7 @@ def probe_array(array: NDArray[Any]) -> list[tuple[int, tuple[int, int]]]:
     if array.ndim == 2 or (array.ndim == 3 and array.shape[2] in COLORS):
         return [(0, (array.shape[0], array.shape[1]))]
     if array.ndim == 3:
+        check_count(len(array))
         return [(page, (array.shape[1], array.shape[2])) for page in range(len(array))]
     raise DscError(f"found a {array.ndim}-D array, need (y, x), (y, x, color) or (image, y, x)")
 
@@ -64,40 +74,107 @@ def take_plane(array: NDArray[Any], page: int) -> NDArray[Any]:
 
 
 @contextmanager
-def _pillow(path: Path) -> Iterator[Image]:
-    from PIL import Image
-
+def _pillow(source: Path | io.BytesIO) -> Iterator[Image]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # large is what we expect
-        with Image.open(path) as image:
+        _ignore_large()
+        with _open_pillow(source) as image:
             yield image
 
 
+def _ignore_large() -> None:
+    from PIL import Image
+
+    warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit here is our own
+
+
+def _open_pillow(source: Path | io.BytesIO) -> Image:
+    from PIL import Image
+
+    try:
+        return Image.open(source)
+    except Image.DecompressionBombError as error:
+        raise DscError(f"{error} Convert it to TIFF or Zarr, which may be larger") from error
+
+
+def _check_pillow(image: Image) -> None:
+    n_bytes = _MODE_BYTES.get(image.mode, len(image.getbands()))
+    check_decoded(image.height * image.width * n_bytes)
+
+
 def _decode_pillow(path: Path, page: int) -> NDArray[Any]:
+    if page and path.suffix.lower() not in TIFF:
+        return _decode_frame(path, page)
     with _pillow(path) as image:
         image.seek(page)
-        if image.mode == "I" and image.format == "PNG":  # 16 bits, as some Pillows give them
-            return np.asarray(image).astype(np.uint16)
-        if image.mode in ("1", "L", "LA", "RGB", "RGBA", "I", "F") or image.mode[:4] == "I;16":
-            pixels = np.array(image)
-        else:
-            pixels = np.array(image.convert("RGBA" if "A" in image.mode else "RGB"))
-        return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+        return _pixels(image)
 
 
-@contextmanager
-def _full_pages(path: Path) -> Iterator[list[Any]]:
-    """The pages of a TIFF file, without reduced copies of others."""
+def _decode_frame(path: Path, page: int) -> NDArray[Any]:
+    """A later frame of an animation.
+
+    Each builds on the one before it, so the file stays open for the thread's next frame.
+    """
+    status = path.stat()
+    key = (str(path), status.st_mtime_ns, status.st_size)
+    known, image = getattr(_local, "animation", (None, None))
+    with warnings.catch_warnings():
+        _ignore_large()
+        if image is None or known != key or image.tell() > page:
+            image = _open_pillow(io.BytesIO(path.read_bytes()))
+        _local.animation = (None, None)  # a broken one is not used again
+        image.seek(page)
+        pixels = _pixels(image)
+    if page + 1 < getattr(image, "n_frames", 1):
+        _local.animation = (key, image)
+    return pixels
+
+
+def _pixels(image: Image) -> NDArray[Any]:
+    _check_pillow(image)
+    if image.mode == "I" and image.format == "PNG":  # 16 bits, as some Pillows give them
+        return np.asarray(image).astype(np.uint16)
+    if image.mode in ("1", "L", "LA", "RGB", "RGBA", "I", "F") or image.mode[:4] == "I;16":
+        pixels = np.asarray(image)
+    else:
+        pixels = np.asarray(image.convert("RGBA" if "A" in image.mode else "RGB"))
+    return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+
+
+def _full_pages(path: Path) -> tuple[tuple[int, int, tuple[int, int]], ...]:
+    """(number, offset, (y, x)) of the pages of a TIFF file, without reduced copies of others."""
+    status = path.stat()
+    return _list_pages(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=16)
+def _list_pages(path: Path, *_: int) -> tuple[tuple[int, int, tuple[int, int]], ...]:
+    """Of a file as it is now: its time and size make another call of another file."""
     import tifffile
 
+    pages = []
     with tifffile.TiffFile(path) as file:
-        pages: list[Any] = list(file.pages)
-        yield [page for page in pages if not page.keyframe.is_reduced]
+        page: Any
+        for number, page in enumerate(file.pages):
+            if not page.keyframe.is_reduced:
+                _check_tiff(page)
+                pages.append((number, page.offset, (int(page.imagelength), int(page.imagewidth))))
+    check_count(len(pages))
+    return tuple(pages)
+
+
+def _check_tiff(page: Any) -> None:
+    n_samples = 3 if page.photometric == 3 else 1  # a palette stands for colors
+    check_decoded(math.prod(page.shape) * (page.dtype.itemsize if page.dtype else 8) * n_samples)
 
 
 def _decode_tiff(path: Path, page: int) -> NDArray[Any]:
-    with _full_pages(path) as pages:
-        found = pages[page]
+    import tifffile
+
+    number, offset, _ = _full_pages(path)[page]
+    with tifffile.TiffFile(path) as file:
+        file.filehandle.seek(offset)
+        found: Any = tifffile.TiffPage(file, number)
+        _check_tiff(found)
         try:
             if found.photometric.name in _PLAIN:
                 return _plain_tiff(found)
@@ -107,7 +184,7 @@ def _decode_tiff(path: Path, page: int) -> NDArray[Any]:
         except Exception as error:  # above all compressions that it needs a further package for
             reason = f"{error}; "
     try:
-        return _decode_pillow(path, int(found.index))
+        return _decode_pillow(path, number)
     except Exception as error:
         raise DscError(f"cannot be decoded: {reason}{error}") from error
 

@@ -81,20 +81,21 @@ class Image:
 Inputs = Input | Iterable[Input] | list[Image]
 
 
-def open_images(inputs: Input | Iterable[Input]) -> list[Image]:
+def open_images(inputs: Input | Iterable[Input], missing_as_fill: bool = False) -> list[Image]:
     """All images of some inputs, sorted by path.
 
     Inputs are files (PNG, TIFF, JPEG, BMP, GIF, Sun raster, .npy), folders, globs, Zarr arrays,
     OME-Zarrs (level 0) and NumPy arrays, one or several. A folder stands for the images in it;
     one folder per class gives labels. Every page, frame or plane is an image. All that cannot be
-    used is named in one error, of very many the first hundred.
+    used is named in one error, of very many the first hundred. A chunk of a Zarr array that is
+    missing is refused when it is read, or stands for the fill value.
     """
-    images, problems = scan_inputs(inputs)
+    images, problems = scan_inputs(inputs, missing_as_fill)
     raise_listed("images", problems)
     return images
 
 
-def scan_inputs(inputs: Inputs) -> tuple[list[Image], list[str]]:
+def scan_inputs(inputs: Inputs, missing_as_fill: bool = False) -> tuple[list[Image], list[str]]:
     """The images of some inputs, and what is wrong with the others.
 
     Images that are open already stay as they are, in their order.
@@ -105,7 +106,11 @@ def scan_inputs(inputs: Inputs) -> tuple[list[Image], list[str]]:
     images: list[Image] = []
     for item, name in zip(found, names_of(found), strict=True):
         try:
-            images += _images(item, name)
+            f"{name}{item.label}".encode()
+            images += _images(item, name, missing_as_fill)
+        except UnicodeEncodeError:
+            shown = name.encode("utf-8", "backslashreplace").decode()
+            problems.append(f"{shown}: its name, or its folder's, is not in UTF-8: rename it")
         except Exception as error:  # whatever a decoder raises is the file's fault
             problems.append(image_problem(name, error))
     return images, problems
@@ -118,14 +123,15 @@ def image_problem(image: Image | str, error: Exception) -> str:
     return text if text.startswith(name) else f"{name}: {text}"
 
 
-def _images(item: Source, name: str) -> Iterator[Image]:
+def _images(item: Source, name: str, missing_as_fill: bool) -> Iterator[Image]:
     source = item.place
     if isinstance(source, np.ndarray):
         entries: list[tuple[Any, tuple[int, int]]] = [
             (take_plane(source, page), shape) for page, shape in probe_array(source)
         ]
     elif isinstance(source, str) or is_zarr(source):
-        entries = [(plane, plane.shape) for plane in open_planes(os.fspath(source))]
+        planes = open_planes(os.fspath(source), missing_as_fill)
+        entries = [(plane, plane.shape) for plane in planes]
     else:
         entries = [((source, page), shape) for page, shape in probe(source)]
     if not entries:

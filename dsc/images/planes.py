@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.abc.buffer import Buffer
+from zarr.abc.store import ByteRequest
+from zarr.abc.store import Store as ZarrStore
+from zarr.core.buffer import BufferPrototype
+from zarr.storage import WrapperStore
 
 from dsc.errors import DscError
+from dsc.images.limits import check_count, check_decoded
 from dsc.store import normalize, read_object, reported, sha256, zarr_store
 
+_METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 COLORS = (3, 4)  # length of a last axis that is taken for red, green, blue (and alpha)
 
 
@@ -28,20 +36,24 @@ class Plane:
     index: tuple[int, ...]  # where the image is along the leading axes
     shape: tuple[int, int]  # (y, x) of the image and of the array's chunks
     chunks: tuple[int, int]
+    missing_as_fill: bool = False  # whether a chunk that is not there has the array's fill value
 
     def read(self, y: slice, x: slice) -> NDArray[Any]:
         """A window in the array's own type: (y, x), or (y, x, color)."""
         window: tuple[int | slice, ...] = (*self.index, y, x)
         part = f"rows {y.start} to {y.stop}, columns {x.start} to {x.stop}"
         with reported(f"{self.url}: array {self.path or '/'!r}", f"read at {part}"):
-            return np.asarray(_open(self.url, self.path, self.metadata)[window])
+            return np.asarray(
+                _open(self.url, self.path, self.metadata, self.missing_as_fill)[window]
+            )
 
 
-def open_planes(url: str | PathLike[str]) -> list[Plane]:
+def open_planes(url: str | PathLike[str], missing_as_fill: bool = False) -> list[Plane]:
     """All images of a Zarr array or of level 0 of an OME-Zarr.
 
     A 2-D array is one image, a 3-D one a stack of them, or one in color if its last axis has 3
-    or 4 entries. In an OME-Zarr every time, channel and depth is an image.
+    or 4 entries. In an OME-Zarr every time, channel and depth is an image. A chunk that is not
+    there is an error when it is read, unless it shall have the array's fill value.
     """
     place = normalize(url)
     with reported(place, "opened as Zarr"):
@@ -59,11 +71,13 @@ def open_planes(url: str | PathLike[str]) -> list[Plane]:
         raise DscError(
             f"{place}: found a {array.ndim}-D array, need (y, x), (image, y, x) or an OME-Zarr"
         )
+    check_count(math.prod(array.shape[:n_leading]))
+    check_decoded(math.prod(array.chunks) * array.dtype.itemsize, "chunks")
     y, x = (int(size) for size in array.shape[n_leading : n_leading + 2])
     cy, cx = (int(size) for size in array.chunks[n_leading : n_leading + 2])
     digest = _metadata_hash(place, path)
     return [
-        Plane(place, path, digest, index, (y, x), (cy, cx))
+        Plane(place, path, digest, index, (y, x), (cy, cx), missing_as_fill)
         for index in product(*map(range, array.shape[:n_leading]))
     ]
 
@@ -85,14 +99,54 @@ def _full_size(url: str, attributes: dict[str, Any]) -> str:
     return str(level)
 
 
+class _WholeStore(WrapperStore[ZarrStore]):
+    """A Zarr store whose chunks must be there: Zarr would read others as the fill value."""
+
+    def __init__(self, store: ZarrStore, url: str) -> None:
+        super().__init__(store)
+        self._url = url  # its name in errors
+
+    def _with_store(self, store: ZarrStore) -> Self:
+        return type(self)(store, self._url)
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """The bytes of an object."""
+        return self._checked(key, await self._store.get(key, prototype, byte_range))
+
+    def get_sync(
+        self,
+        key: str,
+        *,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """The same for zarr's synchronous readers."""
+        store: Any = self._store  # only some stores have it, and zarr asks before it calls
+        value = store.get_sync(key, prototype=prototype, byte_range=byte_range)
+        return self._checked(key, value)
+
+    def _checked(self, key: str, value: Buffer | None) -> Buffer | None:
+        if value is None and key.rsplit("/", 1)[-1] not in _METADATA:
+            raise DscError(
+                f"{self._url}: chunk {key} is missing: bring it back; if it was left out since all "
+                "of it is the fill value, extract the patches with missing_as_fill "
+                "(dsc patches --missing-as-fill)"
+            )
+        return value
+
+
 @lru_cache(maxsize=64)
-def _open(url: str, path: str, metadata: str) -> zarr.Array[Any]:
+def _open(url: str, path: str, metadata: str, missing_as_fill: bool) -> zarr.Array[Any]:
     if _metadata_hash(url, path) != metadata:
         raise DscError(
             f"{url}: array {path or '/'!r} is gone, or not the one the patches were taken from: "
             "bring it back, or extract the patches again"
         )
-    return zarr.open_array(zarr_store(url, read_only=True), path=path, mode="r")
+    store = zarr_store(url, read_only=True)
+    whole = store if missing_as_fill else _WholeStore(store, url)
+    return zarr.open_array(whole, path=path, mode="r")
 
 
 def _metadata_hash(url: str, path: str) -> str:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import bisect
+import math
+import os
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
 from dsc.images import CACHE, Image, Plane, Tile, tiles_of, to_grey
+from dsc.patches.kernels import MARGIN
 from dsc.patches.scan import Scan, digest
-from dsc.store import Store, add_group
+from dsc.store import Store, add_group, as_written
 
+if TYPE_CHECKING:
+    from dsc.patches.cut import Positions
+
+URLS = "DSC_IMAGE_URLS"
+LARGEST = 2**31 - 1  # along an axis: positions are int32
 CHUNK_PIXELS = 2**18  # in a chunk of a stack of small images
 
 Floats = NDArray[np.float32]
@@ -98,6 +106,31 @@ class Album:
     store: Store
     runs: tuple[Run, ...]
 
+    @cached_property
+    def _bounds(self) -> NDArray[np.int64]:
+        """(run, 3) number of the first image, and the shape of all, of every run."""
+        return np.array([(run.first, *run.shape) for run in self.runs], np.int64)
+
+    def check(self, at: Positions, diameter: int, start: int) -> None:
+        """Refuse patches that are not inside their images; `start` is the number of the first."""
+        n_images = self.runs[-1].first + self.runs[-1].count
+        image = at.image.astype(np.int64)
+        run = np.searchsorted(self._bounds[:, 0], image, side="right") - 1
+        height, width = self._bounds[run.clip(0), 1:].T
+        margin = 0 if at.rotation is None else MARGIN
+        most = diameter + margin
+        bad = (image < 0) | (image >= n_images)
+        bad |= (at.y < margin) | (at.x < margin) | (at.y > height - most) | (at.x > width - most)
+        if at.rotation is not None:
+            bad |= ~np.isfinite(at.rotation)
+        if bad.any():
+            row = int(bad.argmax())
+            raise DscError(
+                f"{self.store.url}: found patch {start + row} at row {at.y[row]}, column "
+                f"{at.x[row]} of image {at.image[row]}, need places inside of the {n_images} "
+                "images: extract the patches again"
+            )
+
     def run_of(self, image: int) -> Run:
         """The run that an image belongs to."""
         return self.runs[bisect.bisect_right(self.runs, image, key=lambda run: run.first) - 1]
@@ -143,10 +176,52 @@ class Album:
 @lru_cache(maxsize=16)
 def open_album(store: Store) -> Album:
     """The images of a stored patch set."""
-    table = [_tuples(entry) for entry in store.group_attributes("images")["runs"]]
-    for entry in table:
-        entry["plane"] = entry["plane"] and Plane(**_tuples(entry["plane"]))
-    return Album(store, tuple(Run(**entry) for entry in table))
+    with as_written(store.url, "the table of images"):
+        table = [_tuples(entry) for entry in store.group_attributes("images")["runs"]]
+        for entry in table:
+            entry["plane"] = entry["plane"] and Plane(**_tuples(entry["plane"]))
+        runs = tuple(Run(**entry) for entry in table)
+        first = 0
+        for run in runs:
+            if run.first != first or not _fits(run, store):
+                raise DscError(f"found images {run.first} on with a table that does not fit them")
+            first += run.count
+        if not runs:
+            raise DscError("found no image, need at least one")
+        return Album(store, runs)
+
+
+def _fits(run: Run, store: Store) -> bool:
+    """Whether a run is one that `write_album` writes."""
+    sizes = (run.count, *run.shape, *run.tile)
+    if (len(run.shape), len(run.tile)) != (2, 2):
+        return False
+    if not all(type(size) is int and 0 < size <= LARGEST for size in sizes):
+        return False
+    if run.plane is None:
+        return store.shape(str(run.stack)) == (run.count, *run.shape)
+    n_tiles = math.prod(-(-size // step) for size, step in zip(run.shape, run.tile, strict=True))
+    same = (run.plane.shape, run.count) == (run.shape, 1)
+    return same and isinstance(run.plane.url, str) and len(run.digests) == n_tiles
+
+
+def check_references(album: Album) -> None:
+    """Refuse to fetch images from URLs that the user did not give, which a store may name.
+
+    Those at the store's own host or bucket are its own; others must be in the environment
+    variable `DSC_IMAGE_URLS`, as beginnings of URLs with spaces between.
+    """
+    own = "/".join(album.store.url.split("/")[:3]) if "://" in album.store.url else None
+    allowed = os.environ.get(URLS, "").split()
+    for run in album.runs:
+        url = "" if run.plane is None else run.plane.url
+        if ("://" not in url and "::" not in url) or (own and url.startswith(f"{own}/")):
+            continue
+        if not any(url.startswith(beginning) for beginning in allowed):
+            raise DscError(
+                f"{album.store.url}: its images are at {url}, which was not given here and is not "
+                f"fetched unasked: if it is the right place, set {URLS}='{url}'"
+            )
 
 
 def _tuples(entry: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,11 @@ class PatchConfig(Options):
         tuple(BASES),
     )
     seed: int = option(0, "Seed of the random choices.")
+    missing_as_fill: bool = option(
+        False,
+        "Read chunks that a Zarr array of others does not have as its fill value; they are refused "
+        "otherwise.",
+    )
 
     def __post_init__(self) -> None:
         self._make_plain()
@@ -54,7 +59,7 @@ class PatchConfig(Options):
             problems.append(f"min_std: found {self.min_std!r}, need a number ≥ 0")
         problems += [
             f"{name}: found {getattr(self, name)!r}, need True or False"
-            for name in ("center", "unit")
+            for name in ("center", "unit", "missing_as_fill")
             if not isinstance(getattr(self, name), bool)
         ]
         if not isinstance(self.rotate, tuple) or not all(map(_is_number, self.rotate)):

@@ -117,7 +117,7 @@ def _extract(
 
 
 def _look(inputs: Inputs, config: PatchConfig, meter: Meter) -> _Choice:
-    images, problems = scan_inputs(inputs)
+    images, problems = scan_inputs(inputs, config.missing_as_fill)
     scans = []
     n_windows = sum(math.prod(image.shape) // config.stride**2 for image in images)  # about
     meter.begin(Stage(f"look at {len(images):,} images", n_windows))

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.basis import SteerableBasis
+from dsc.basis import SteerableBasis, check_diameter
 from dsc.errors import DscError
 from dsc.images import CACHE, SUFFIXES
-from dsc.patches.album import open_album
+from dsc.patches.album import check_references, open_album
 from dsc.patches.cut import Cutter, Positions
 from dsc.patches.source import Floats, PatchReader
-from dsc.store import Store, open_store, read_basis
+from dsc.store import Store, as_written, open_store, read_basis
 
 SAME_BASIS = 1e-9  # entries of two computations of one basis differ by less
 
@@ -74,12 +74,22 @@ class StoredPatches(PatchReader):
         """Where patches are in which images."""
         self._check(start, stop)
         names = ("image", "y", "x", "rotation") if self.rotated else ("image", "y", "x")
-        return Positions(*_rows(self.store, names, start, stop))
+        at = Positions(*_rows(self.store, names, start, stop))
+        open_album(self.store).check(at, self.diameter, start)
+        return at
 
     def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
         """(patch,) class of each patch, a place in `label_names`; None if there are none."""
         self._check(start, stop)
-        return _rows(self.store, ("label",), start, stop)[0] if self.label_names else None
+        if not self.label_names:
+            return None
+        (label,) = _rows(self.store, ("label",), start, stop)
+        if len(label) and not 0 <= label.min() <= label.max() < len(self.label_names):
+            raise DscError(
+                f"{self.store.url}: found classes {label.min()} to {label.max()} among patches "
+                f"{start} to {stop}, need 0 to {len(self.label_names) - 1}: extract them again"
+            )
+        return label
 
     @property
     def _cutter(self) -> Cutter:
@@ -118,22 +128,52 @@ def open_patches(url: str | PathLike[str]) -> StoredPatches:
             f"{url}: found an image, need a patch set: cut patches out of it first, "
             f"`dsc patches {url} --out patches.zarr`, then use patches.zarr"
         )
-    return of_store(open_store(url, "patches"))
+    patches = of_store(open_store(url, "patches"))
+    _check_stored(patches)
+    check_references(open_album(patches.store))
+    return patches
 
 
 def of_store(store: Store) -> StoredPatches:
     """The patch set in a store, which may still be written."""
     found = store.attributes
     same = ("n_patches", "diameter", "center", "unit", "fingerprint")
-    return StoredPatches(
-        store,
-        **{name: found[name] for name in same},
-        rotated=found["rotated"],
-        label_names=tuple(found.get("label_names", ())),
-        materialized=found.get("basis"),
-        start=0,
-        stop=found["n_patches"],
-    )
+    with as_written(store.url, "a patch set"):
+        return StoredPatches(
+            store,
+            **{name: found[name] for name in same},
+            rotated=found["rotated"],
+            label_names=tuple(found.get("label_names", ())),
+            materialized=found.get("basis"),
+            start=0,
+            stop=found["n_patches"],
+        )
+
+
+def _check_stored(patches: StoredPatches) -> None:
+    """Refuse a finished patch set whose attributes do not fit its arrays."""
+    store = patches.store
+    n_rows, known = store.shape("image")[0], store.variables
+    problems = [
+        f"{name}: found {value!r}, need True or False"
+        for name in ("center", "unit", "rotated")
+        if not isinstance(value := getattr(patches, name), bool)
+    ]
+    if patches.n_patches != n_rows or not isinstance(patches.n_patches, int):
+        problems.append(f"n_patches: found {patches.n_patches!r}, need {n_rows}, the rows there")
+    if not n_rows:
+        problems.append("n_patches: found 0, need at least one")
+    try:
+        check_diameter(patches.diameter)
+    except DscError as error:
+        problems.append(str(error))
+    if not all(isinstance(name, str) for name in (patches.fingerprint, *patches.label_names)):
+        problems.append("fingerprint and label_names: found other values, need words")
+    needed = ["rotation"] * bool(patches.rotated) + ["label"] * bool(patches.label_names)
+    needed += ["coords", "rest"] if patches.materialized is not None else []
+    problems += [f"array {name!r} is missing" for name in needed if name not in known]
+    if problems:
+        raise DscError(f"{store.url}: {'; '.join(problems)}: extract the patches again")
 
 
 def materialize_span(store: Store, start: int, stop: int) -> None:

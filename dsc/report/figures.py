@@ -35,7 +35,10 @@ STYLE = matplotlib.rc_params_from_file(
 )  # notebooks use the same: plt.style.use("dsc.report.style")
 SIZE = (4.8, 3.0)  # inches: readable in the width of a phone
 
-drawing = partial(matplotlib.rc_context, STYLE)  # within it, figures have the look of all pages
+# a name with dollars is no formula
+drawing = partial(
+    matplotlib.rc_context, {**STYLE, "text.parse_math": False}
+)  # within it, figures have the look of all pages
 
 
 def set_error_axis(axes: Axes, errors: Sequence[float]) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from dsc.basis import SteerableBasis, disk_mask
+from dsc.basis import SteerableBasis, check_diameter, disk_mask
+from dsc.store.objects import as_written
 from dsc.store.schema import Variable
 from dsc.store.store import Store
 
@@ -44,6 +45,9 @@ def basis_sizes(basis: SteerableBasis) -> dict[str, int]:
 
 def read_basis(store: Store) -> SteerableBasis:
     """The basis of a store, whose attributes name it (`basis`, `diameter`)."""
-    name, diameter = str(store.attributes["basis"]), int(store.attributes["diameter"])
-    arrays = {v.name.removeprefix("basis_"): store.read(v.name) for v in _VARIABLES}
-    return SteerableBasis.restore(**arrays, name=name, diameter=diameter, mask=disk_mask(diameter))
+    with as_written(store.url, "a basis"):
+        name = str(store.attributes["basis"])
+        diameter = check_diameter(store.attributes["diameter"])
+        arrays = {v.name.removeprefix("basis_"): store.read(v.name) for v in _VARIABLES}
+        mask = disk_mask(diameter)
+        return SteerableBasis.restore(**arrays, name=name, diameter=diameter, mask=mask)

@@ -13,7 +13,10 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
-from dsc.errors import DscError
+import numpy as np
+import psutil
+
+from dsc.errors import DscError, readable
 from dsc.store.objects import (
     is_occupied,
     list_objects,
@@ -115,9 +118,16 @@ def read_manifest(url: str) -> tuple[Manifest, str]:
     if own != _own_hash(content):
         raise damaged
     try:
-        return Manifest(**content), sha256(text)
-    except TypeError as error:
+        found = Manifest(**content)
+        whole = all(
+            len(found.checksums[name]) == 8 * math.prod(counts) and min(counts, default=0) >= 0
+            for name, counts in found.chunks.items()
+        ) and all(isinstance(digest, str) for digest in found.metadata.values())
+    except (TypeError, AttributeError, KeyError) as error:
         raise damaged from error
+    if not whole:
+        raise damaged
+    return found, sha256(text)
 
 
 def is_whole(url: str) -> bool:
@@ -173,7 +183,7 @@ def own_kind(url: str) -> str | None:
     try:
         attributes = json.loads(text or b"{}").get("attributes") or {}
         kind = attributes.get("dsc_kind")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return None
     return kind if kind in kinds() else None
 
@@ -209,6 +219,12 @@ def _differences(
     ):
         if present != expected:
             problems.append(f"array {variable.name!r} has {what} {present}, need {expected}")
+    chunk = math.prod(found["chunk_grid"]["configuration"]["chunk_shape"])
+    if chunk * np.dtype(variable.dtype).itemsize > (memory := psutil.virtual_memory().total):
+        problems.append(
+            f"array {variable.name!r} has chunks of {chunk:,} values, need ones that fit into "
+            f"the memory of this machine, {readable(memory)}"
+        )
     if dims == variable.dims:
         for dim, size in zip(dims, found["shape"], strict=True):
             if sizes.setdefault(dim, size) != size:

@@ -53,6 +53,26 @@ def reported(url: str, what: str) -> Iterator[None]:
         raise DscError(f"{url}: cannot be {what}: {text}") from error
 
 
+@contextmanager
+def as_written(url: str, kind: str) -> Iterator[None]:
+    """Turn whatever the content of a store leads to into an error with its name.
+
+    Checksums say that a store is as somebody wrote it, not that dsc was that somebody.
+    """
+    try:
+        yield
+    except DscError as error:
+        named = str(error).startswith(url)
+        raise error if named else DscError(f"{url}: {error}") from error
+    except (OSError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        text = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise DscError(
+            f"{url}: is not as dsc writes {kind} ({text}): copy it again, or make it again"
+        ) from error
+
+
 def read_object(url: str, key: str) -> bytes | None:
     """The bytes of an object, None if there is none."""
     with reported(url, "read"):

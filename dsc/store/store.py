@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsc.errors import DscError, unknown_choice
 from dsc.locks import lock_path, unlock
 from dsc.store import manifest
-from dsc.store.objects import normalize, read_object, reported, sha256, zarr_store
+from dsc.store.objects import as_written, normalize, read_object, reported, sha256, zarr_store
 from dsc.store.schema import check_variable
 from dsc.store.strict import METADATA, StrictStore
 
@@ -111,7 +111,8 @@ def open_store(url: str | PathLike[str], kind: str | None = None) -> Store:
     found, token = manifest.read_manifest(place)
     if kind is not None and found.kind != kind:
         raise DscError(f"{place}: found a store of {found.kind}, need one of {kind}")
-    manifest.check_schema(place, found)
+    with as_written(place, f"a store of {found.kind}"):
+        manifest.check_schema(place, found)
     return Store(place, found.kind, token)
 
 
@@ -157,8 +158,8 @@ def _attributes(store: Store, prefix: str) -> dict[str, Any]:
         raise DscError(f"{store.url}: {key} is missing: copy the store again, or make it again")
     if not store.writable and sha256(text) != _manifest(store).metadata.get(key):
         raise DscError(f"{store.url}: {key} is damaged: copy the store again, or make it again")
-    attributes: dict[str, Any] = json.loads(text).get("attributes", {})
-    return attributes
+    with as_written(store.url, f"the attributes of {key}"):
+        return dict(json.loads(text).get("attributes", {}))
 
 
 @lru_cache(maxsize=256)
@@ -167,9 +168,10 @@ def _array(store: Store, variable: str) -> zarr.Array[Any]:
     if not store.writable and variable not in (known := store.variables):
         raise unknown_choice(f"{store.url}: array", variable, known)
     try:
-        array = zarr.open_array(
-            store.zarr(), path=variable, mode="r+" if store.writable else "r", zarr_format=3
-        )
+        with as_written(store.url, f"the array {variable!r}"):
+            array = zarr.open_array(
+                store.zarr(), path=variable, mode="r+" if store.writable else "r", zarr_format=3
+            )
     except FileNotFoundError as error:
         raise DscError(f"{store.url}: has no array {variable!r}") from error
     return array.with_config({"write_empty_chunks": True})

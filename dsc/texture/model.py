@@ -18,7 +18,7 @@ from dsc.engine import Engine
 from dsc.errors import DscError
 from dsc.images import Image
 from dsc.show import Card
-from dsc.store import basis_sizes, basis_variables, create, open_store, read_basis
+from dsc.store import as_written, basis_sizes, basis_variables, create, open_store, read_basis
 from dsc.texture.config import TextureConfig
 from dsc.texture.histograms import (
     Feature,
@@ -183,20 +183,52 @@ class TextureModel:
             path = run.model
         store = open_store(path, "texture")
         attributes = store.attributes
-        return TextureModel(
-            atoms=store.read("atoms"),
-            basis=read_basis(store),
-            config=TextureConfig(**attributes["config"]),
-            label_names=tuple(attributes["label_names"]),
-            history=store.read("history"),
-            atom_count=store.read("atom_count"),
-            patches=attributes["patches"],
-            numerics=attributes["numerics"],
-            image_count=store.read("image_count").astype(np.int64),
-            image_label=store.read("image_label").astype(np.int64),
-            image_names=tuple(attributes["image_names"]),
-            order=attributes["order"],
+        with as_written(store.url, "a texture model"):
+            model = TextureModel(
+                atoms=store.read("atoms"),
+                basis=read_basis(store),
+                config=TextureConfig(**attributes["config"]),
+                label_names=tuple(attributes["label_names"]),
+                history=store.read("history"),
+                atom_count=store.read("atom_count"),
+                patches={**attributes["patches"]},
+                numerics={**attributes["numerics"]},
+                image_count=store.read("image_count").astype(np.int64),
+                image_label=store.read("image_label").astype(np.int64),
+                image_names=tuple(attributes["image_names"]),
+                order=str(attributes["order"]),
+            )
+            _check_model(model)
+            if model.sha256 != attributes["atoms_sha256"]:  # also refuses what is no atom
+                raise DscError("found other atoms than its atoms_sha256 says: make it again")
+            return model
+
+
+def _check_model(model: TextureModel) -> None:
+    """Refuse a stored model whose parts do not fit together."""
+    (n_labels, n_atoms, _), n_images = model.atoms.shape, len(model.image_label)
+    config, labels = model.config, model.image_label
+    problems = [
+        f"{name}: found {found}, need {wanted}"
+        for name, found, wanted in (
+            ("label_names", len(model.label_names), n_labels),
+            ("image_names", len(model.image_names), n_images),
+            ("n_atoms", config.n_atoms, n_atoms),
+            ("diameter", config.diameter, model.basis.diameter),
+            ("basis", model.basis.name, config.basis),
         )
+        if found != wanted
+    ]
+    if not all(isinstance(name, str) for name in (*model.label_names, *model.image_names)):
+        problems.append("label_names and image_names: found other values, need words")
+    if not n_images or not 0 <= labels.min() <= labels.max() < n_labels:
+        problems.append(f"image_label: found {set(labels.tolist())}, need 0 to {n_labels - 1}")
+    if n_images and not (model.image_count.min() >= 0 < model.image_count.sum((1, 2)).min()):
+        problems.append("image_count: found an image without patches, need some of each")
+    if not model.history.size or np.isnan(model.history).any() or model.atom_count.min() < 0:
+        problems.append("history and atom_count: found values that no learning leaves")
+    if problems:
+        raise DscError(f"{'; '.join(problems)}: make it again")
 
 
 def make_labeller(config: TextureConfig, atoms: Floats, basis: SteerableBasis) -> Labeller:

@@ -214,10 +214,10 @@ def test_zarr__windows_read_only_their_tiles(tmp_path):
     )
     array[1000:1500, 2000:2500] = 255
     broken = tmp_path / "a.zarr" / "c" / "2" / "4"
-    (image,) = open_images(tmp_path / "a.zarr")
+    (image,) = open_images(tmp_path / "a.zarr", missing_as_fill=True)
     assert image.read(1400, 1600, 2400, 2600).sum() == 100 * 100
     broken.write_bytes(b"no chunk")
-    (image,) = open_images(tmp_path / "a.zarr")
+    (image,) = open_images(tmp_path / "a.zarr", missing_as_fill=True)
     assert image.read(2000, 2100, 4000, 4200).sum() == 0
     with pytest.raises(DscError, match=r"a\.zarr.*cannot be read"):
         image.read(1400, 1600, 2400, 2600)

@@ -288,7 +288,7 @@ def test_huge__images_are_read_by_tile(tmp_path):
     )
     rng = np.random.default_rng(0)
     array[9000:9040, 20_000:20_040] = rng.integers(0, 256, (40, 40), np.uint8)
-    (scene,) = open_images(tmp_path / "in.zarr")
+    (scene,) = open_images(tmp_path / "in.zarr", missing_as_fill=True)
     config = PatchConfig(diameter=11, min_std=0.2, stride=5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dsc.patches.scan.tiles_of", lambda shape, tile: _middle(shape, tile))
