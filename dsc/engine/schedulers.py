@@ -6,10 +6,10 @@ import json
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -213,19 +213,25 @@ def _active_client() -> Any:
 def _client(scheduler: Any, n_workers: int | None, limit: int | None) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
+    from dsc.engine.workers import OwnWorker
+
     if isinstance(scheduler, Client):
         yield scheduler
     elif scheduler == "processes":
         count = n_workers or CPU_COUNT
-        with _ignored_interrupts():  # which the workers inherit: this process ends them
-            cluster = LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                memory_limit=limit // count if limit else "auto",
-                dashboard_address="127.0.0.1:0",  # any free port: two clusters may run side by side
-                host="127.0.0.1",
-            )
-        with cluster, Client(cluster, set_as_default=False) as client:
+        with ExitStack() as stack:
+            with _held_interrupts():
+                cluster = stack.enter_context(
+                    LocalCluster(
+                        n_workers=count,
+                        threads_per_worker=1,
+                        memory_limit=limit // count if limit else "auto",
+                        dashboard_address="127.0.0.1:0",  # any free port: two may run side by side
+                        host="127.0.0.1",
+                    )
+                )
+            client = stack.enter_context(Client(cluster, set_as_default=False))
+            client.register_plugin(OwnWorker())
             yield client
     elif isinstance(scheduler, str) and "://" in scheduler:
         with _connect(address=scheduler) as client:
@@ -242,16 +248,17 @@ def _client(scheduler: Any, n_workers: int | None, limit: int | None) -> Iterato
 
 
 @contextmanager
-def _ignored_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C for a moment, where that can be done."""
-    if threading.current_thread() is not threading.main_thread():
+def _held_interrupts() -> Iterator[None]:
+    """Let Ctrl-C wait for a moment; processes that are started then never see it."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource_tracker.ensure_running()  # it would let interrupts through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _connect(**address: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -38,6 +40,19 @@ class PreparedWorker(WorkerPlugin):  # type: ignore[misc]
         """When a task goes from one state to another."""
         if start == "executing" and finish == "memory" and is_part_key(key):
             self.worker.log_event(self.topic, key)
+
+
+class OwnWorker(WorkerPlugin):  # type: ignore[misc]
+    """A process that we end ourselves: it neither hears Ctrl-C nor complains about its end."""
+
+    name = "dsc-own"
+
+    def setup(self, worker: Any) -> None:  # noqa: ARG002
+        """When the worker joins."""
+        with suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        logging.getLogger("distributed.worker").setLevel(logging.CRITICAL)
+        logging.getLogger("distributed.worker.memory").setLevel(logging.WARNING)
 
 
 @contextmanager
