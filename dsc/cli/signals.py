@@ -86,11 +86,13 @@ def _silence() -> None:
     """Keep back what threads, loops and destructors say of an interrupt."""
     import logging
     import threading
+    import warnings
 
     def nothing(_: Any) -> None:
         pass
 
     logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
     sys.unraisablehook = nothing
     threading.excepthook = nothing
 

@@ -65,7 +65,7 @@ def test_learn__ended_in_the_middle_resumes_to_the_same_bits(
     out, err = process.communicate(timeout=60)
     assert not Run(run).finished
     if how == signal.SIGINT:
-        assert process.returncode == 1
+        assert process.returncode == 130
         assert out == ""
         assert re.search(rf"interrupted.*--resume.*{run}", err)
         assert "Traceback" not in err
