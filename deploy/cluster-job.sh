@@ -8,9 +8,14 @@
 #   N_WORKERS=2 deploy/cluster-job.sh learn patches.zarr --out run --resume
 #
 # With --resume a job that was killed and queued again continues from its last complete iteration.
+#
+# Everybody in the cluster needs the certificate that is made here for this job, by openssl, in a
+# folder that only its owner can read; others are refused. HTTP servers listen on loopback only.
 set -euo pipefail
+umask 077
 
-folder=$(mktemp -d "${DSC_CLUSTER_DIR:-$PWD}/.dsc-cluster-XXXXXX")
+command -v openssl >/dev/null || { echo "cluster-job.sh: openssl is needed, install it" >&2; exit 2; }
+folder=$(mktemp -d "${DSC_CLUSTER_DIR:-$PWD}/.dsc-cluster-XXXXXX") # mode 0700
 file=$folder/scheduler.json
 started=()
 finish() {
@@ -20,20 +25,26 @@ finish() {
 }
 trap finish EXIT
 
-options=(--scheduler-file "$file" --local-directory "$folder")
+# one certificate, signed by itself: whoever holds its key belongs to the job
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 \
+    -subj "/CN=dsc-job" -keyout "$folder/key.pem" -out "$folder/cert.pem" 2>"$folder/openssl.log" ||
+    { cat "$folder/openssl.log" >&2; exit 2; }
+tls=(--tls-ca-file "$folder/cert.pem" --tls-cert "$folder/cert.pem" --tls-key "$folder/key.pem")
+quiet=(--no-dashboard --dashboard-address 127.0.0.1:0)
+export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
+
+scheduler=(dask scheduler --protocol tls --port 0 --scheduler-file "$file" "${tls[@]}" "${quiet[@]}")
+worker=(dask worker --protocol tls --scheduler-file "$file" --local-directory "$folder" "${tls[@]}" "${quiet[@]}")
 if [ -n "${SLURM_JOB_ID:-}" ]; then
-    dask scheduler --scheduler-file "$file" --no-dashboard >"$folder/scheduler.log" 2>&1 &
+    "${scheduler[@]}" >"$folder/scheduler.log" 2>&1 &
     started+=($!)
-    threads=${SLURM_CPUS_PER_TASK:-1}
-    srun dask worker "${options[@]}" --nthreads "$threads" --no-dashboard >"$folder/workers.log" 2>&1 &
+    srun "${worker[@]}" --nthreads "${SLURM_CPUS_PER_TASK:-1}" >"$folder/workers.log" 2>&1 &
     started+=($!)
 else
-    dask scheduler --scheduler-file "$file" --host 127.0.0.1 --port 0 --no-dashboard \
-        >"$folder/scheduler.log" 2>&1 &
+    "${scheduler[@]}" --host 127.0.0.1 >"$folder/scheduler.log" 2>&1 &
     started+=($!)
     for _ in $(seq "${N_WORKERS:-2}"); do
-        dask worker "${options[@]}" --host 127.0.0.1 --nthreads 1 --no-dashboard \
-            >>"$folder/workers.log" 2>&1 &
+        "${worker[@]}" --host 127.0.0.1 --nthreads 1 >>"$folder/workers.log" 2>&1 &
         started+=($!)
     done
 fi
@@ -43,7 +54,8 @@ for _ in $(seq 300); do
 done
 case "${1:-} ${2:-}" in
     learn*|encode*|"texture fit"|"texture predict"|"texture evaluate"|"texture sweep")
-        dsc "$@" --scheduler "$file" ;;
+        dsc "$@" --scheduler "$file" --tls-ca "$folder/cert.pem" \
+            --tls-cert "$folder/cert.pem" --tls-key "$folder/key.pem" ;;
     *)
         dsc "$@" ;; # it runs in one process
 esac

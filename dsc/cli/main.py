@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import importlib
 import shutil
-import signal
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
+from dsc.cli.signals import left_at_once, own_process, raised_signals, tell
 from dsc.errors import DscError, printable, readable
 from dsc.version import __version__
 
@@ -36,6 +35,11 @@ class Program(click.Group):
     2 for a `DscError` and for what a file system refuses, 130 for Ctrl-C, 143 for SIGTERM.
     """
 
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Run the program, which this process is for."""
+        own_process()
+        return super().__call__(*args, **options)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Names of all commands."""
         return list(COMMANDS)
@@ -44,7 +48,8 @@ class Program(click.Group):
         """The command of this name."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"dsc.cli.{COMMANDS[cmd_name][0]}")
+        with left_at_once():
+            module = importlib.import_module(f"dsc.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, cmd_name)
         return command
 
@@ -55,10 +60,9 @@ class Program(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; SIGTERM ends it as Ctrl-C does, with another code."""
-        with suppress(ValueError):  # not in the main thread
-            signal.signal(signal.SIGTERM, _terminate)
         try:
-            return super().invoke(ctx)
+            with raised_signals():
+                return super().invoke(ctx)
         except DscError as error:
             click.echo(printable(f"dsc: {error}"), err=True)
             ctx.exit(2)
@@ -68,21 +72,7 @@ class Program(click.Group):
             click.echo(printable(f"dsc: {os_problem(error)}"), err=True)
             ctx.exit(2)
         except KeyboardInterrupt as interrupt:
-            raise SystemExit(_interrupted(interrupt)) from None
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
-
-
-def _terminate(*_: Any) -> None:
-    raise Terminated
-
-
-def _interrupted(interrupt: KeyboardInterrupt) -> int:
-    """Say that the program was interrupted, unless somebody knew more; the exit code."""
-    click.echo("\n".join(getattr(interrupt, "__notes__", ["dsc: interrupted"])), err=True)
-    return 143 if isinstance(interrupt, Terminated) else 130
+            raise SystemExit(tell(interrupt)) from None
 
 
 def os_problem(error: OSError) -> str:

@@ -17,7 +17,7 @@ from dsc.files import from_toml
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
-ENGINE = ("scheduler", "n_workers", "memory_limit")
+ENGINE = ("scheduler", "n_workers", "memory_limit", "patience", "tls")
 TOML_TYPES: dict[str, Any] = {"integer": int, "float": (int, float), "boolean": bool, "choice": str}
 TOML_TYPES["text"] = (str, int, float)
 LONGEST = 60  # characters of a value in an error
@@ -47,12 +47,26 @@ run_options = stacked(
         "--overwrite", is_flag=True, help="Start over in RUN, removing what an earlier run wrote."
     ),
 )
+
+
+def _tls_option(name: str, text: str) -> Decorator:
+    """One of the files that together are the option `tls` of an engine."""
+
+    def gather(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+        files = ctx.params.get("tls") or {}
+        ctx.params["tls"] = {**files, **({name: value} if value else {})} or None
+
+    return click.option(
+        f"--tls-{name}", metavar="FILE", expose_value=False, callback=gather, help=text
+    )
+
+
 engine_options = stacked(
     click.option(
         "--scheduler",
         default="threads",
         show_default=True,
-        help="threads, processes, synchronous, tcp://HOST:PORT, or a scheduler file.",
+        help="threads, processes, synchronous, tcp:// or tls://HOST:PORT, or a scheduler file.",
     ),
     click.option(
         "--n-workers", type=click.IntRange(1), help="Threads or processes; by default the cores."
@@ -60,6 +74,16 @@ engine_options = stacked(
     click.option(
         "--memory-limit", help="Memory that may be used, such as 1GB; by default the machine's."
     ),
+    click.option(
+        "--patience",
+        type=click.FloatRange(0, min_open=True),
+        default=300.0,
+        show_default=True,
+        help="Seconds to wait for the workers of a cluster when none answers.",
+    ),
+    _tls_option("ca", "Authority of the cluster's certificates (PEM), for tls://."),
+    _tls_option("cert", "Our certificate (PEM)."),
+    _tls_option("key", "The key of our certificate (PEM)."),
 )
 
 

@@ -38,7 +38,7 @@ from dsc.update import UPDATES, random_atoms
 
 PICKS = 2**20  # patch numbers looked at together when atoms start from patches
 CALIBRATION = 4096  # patches that the time of a plan is estimated from
-ENGINE_OPTIONS = ("scheduler", "n_workers", "memory_limit")
+ENGINE_OPTIONS = ("scheduler", "n_workers", "memory_limit", "patience", "tls")
 RUN_OPTIONS = (*ENGINE_OPTIONS, "overwrite")
 
 
@@ -70,7 +70,7 @@ def learn(
         The other fields of `LearnConfig`: n_angles, n_iterations, basis ("disk", "annular",
         "pixels"), update ("ksvd", "mod"), init ("random", "patches"), replace_twins,
         min_improvement, seed. And how to run, as in `learn_many`: scheduler, n_workers,
-        memory_limit, overwrite.
+        memory_limit, patience, tls, overwrite.
     """
     how = {name: options.pop(name) for name in RUN_OPTIONS if name in options}
     config = LearnConfig.from_options(
@@ -110,7 +110,9 @@ def learn_many(
         none; "threads", "synchronous", "processes", the address of a Dask
         scheduler (tcp://…), the path of a scheduler file, or a `distributed.Client`; the result
         has the same bits on all. n_workers, memory_limit: threads or processes of a local
-        scheduler, and bytes ("1GB") that they may use.
+        scheduler, and bytes ("1GB") that they may use. patience: seconds to wait for the workers
+        of a cluster, if there are none or one does not answer. tls: {"ca": …, "cert": …,
+        "key": …}, files in PEM format for a scheduler at tls://….
     """
     made = [make_problem(patches, config) for patches, config in problems]
     if not made:

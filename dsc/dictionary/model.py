@@ -133,7 +133,7 @@ class Dictionary:
         out
             Path or URL of a new store for the codes; None keeps them in memory.
         **engine_options
-            scheduler, n_workers, memory_limit and progress, as in `dsc.learn_many`.
+            scheduler, n_workers, memory_limit, patience, tls and progress, as in `dsc.learn_many`.
 
         Returns
         -------

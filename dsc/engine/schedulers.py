@@ -6,10 +6,11 @@ import json
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from dask.system import CPU_COUNT
 
 from dsc.blas import restore_blas_threads, use_one_blas_thread
 from dsc.engine.mapreduce import part_keys
-from dsc.engine.numerics import fingerprint_difference, numerics_fingerprint
 from dsc.engine.plan import Resources, parse_bytes
 from dsc.errors import DscError, count_problem
 from dsc.show import PERIOD, Listener, Meter, Place, Stage, listener_of
@@ -41,8 +41,8 @@ class Engine:
         Threads and memory that tasks have.
     place
         Where tasks run, in words.
-    check
-        Refuses workers that joined since and would give other bits.
+    watch
+        Looks after the workers of a cluster, and refuses those that would give other bits.
     finished
         Keys of tasks over parts that workers of a cluster have finished.
     meter
@@ -52,28 +52,29 @@ class Engine:
     scheduler: Any
     resources: Resources
     place: str = "this thread"
-    check: Callable[[], None] = lambda: None
+    watch: Any = None
     finished: set[Any] = field(default_factory=set)
     meter: Meter = field(default_factory=Meter)
 
     def compute(self, values: list[Any], stage: Stage = WORK) -> list[Any]:
         """Results of delayed values, computed in one graph; the stage says what they are for."""
-        self.check()
         with dask.config.set(GRAPHS):
-            if self.is_cluster:
+            if not self.is_cluster:
+                return list(dask.compute(*values, **self._options(values, stage)))
+            with self.watch.guarded():
+                self.watch.check(self.report)
                 results = self._gather(self.scheduler.compute(values), values, stage)
-            else:
-                results = list(dask.compute(*values, **self._options(values, stage)))
-        self.check()  # a worker may have joined meanwhile
-        return results
+                self.watch.check(self.report)  # a worker may have joined meanwhile
+                return results
 
     def persist(self, values: list[Any], stage: Stage = WORK) -> list[Any]:
         """The same delayed values, computed and kept where they were made."""
-        self.check()
         with dask.config.set(GRAPHS):
-            if self.is_cluster:
+            if not self.is_cluster:
+                return list(dask.persist(*values, **self._options(values, stage)))
+            with self.watch.guarded():
+                self.watch.check(self.report)
                 return list(self.scheduler.persist(values))
-            return list(dask.persist(*values, **self._options(values, stage)))
 
     def report(self, event: Any) -> None:
         """Tell listeners what happened."""
@@ -109,6 +110,8 @@ class Engine:
         """Results from a cluster, whose workers say when a task is finished."""
         from distributed import wait
 
+        from dsc.engine.clusters import Answer
+
         keys = part_keys(values)
         self.meter.begin(stage)
         try:
@@ -120,9 +123,10 @@ class Engine:
                 except TimeoutError:
                     done = len(self.finished & keys)
                     self.meter.show(stage.n_patches * done // max(1, len(keys)))
+                    self.watch.look(self.report, (stage, done))
             return list(self.scheduler.gather(futures))
         except BaseException:
-            self.scheduler.cancel(futures)
+            Answer(lambda: self.scheduler.cancel(futures)).wait(PERIOD)  # the cluster may be gone
             raise
         finally:
             self.finished.clear()
@@ -134,6 +138,8 @@ def open_engine(
     n_workers: int | None = None,
     memory_limit: str | int | None = None,
     progress: Callable[[Any], None] | bool | None = None,
+    patience: float = 300.0,
+    tls: Mapping[str, str] | None = None,
 ) -> Iterator[Engine]:
     """An `Engine` for the time of a run.
 
@@ -150,12 +156,20 @@ def open_engine(
         Bytes, or "1GB": what this process, or all local worker processes together, may use.
     progress
         What `listener_of` takes: None is a live card in a notebook, and nothing elsewhere.
+    patience
+        Seconds to wait for the workers of a cluster, if there are none or one does not answer.
+    tls
+        Files in PEM format for a scheduler at tls://…: "ca", the authority that signed the
+        certificates of the cluster, and "cert" and "key", our own.
     """
     if isinstance(scheduler, Engine):
         yield scheduler
         return
     listeners = listener_of(progress)
-    with _open(scheduler, n_workers, memory_limit) as engine:
+    if not patience > 0:
+        raise DscError(f"patience: found {patience!r}, need seconds > 0")
+    way = _Way(float(patience), tls, Meter(*listeners))
+    with _open(scheduler, n_workers, memory_limit, way) as engine:
         heard = engine.listening(*listeners)
         try:
             heard.report(Place(engine.place))
@@ -164,9 +178,18 @@ def open_engine(
             heard.meter.close()
 
 
+@dataclass(frozen=True)
+class _Way:
+    """How a cluster is reached."""
+
+    patience: float
+    tls: Mapping[str, str] | None
+    report: Listener
+
+
 @contextmanager
 def _open(
-    scheduler: Any, n_workers: int | None, memory_limit: str | int | None
+    scheduler: Any, n_workers: int | None, memory_limit: str | int | None, way: _Way
 ) -> Iterator[Engine]:
     if n_workers is not None and (problem := count_problem("n_workers", n_workers, 1)):
         raise DscError(problem)
@@ -181,15 +204,18 @@ def _open(
             place = f"{n_threads} thread{'s' * (n_threads > 1)} of this process"
             yield Engine(scheduler, Resources(n_threads, _free_memory(limit)), place)
             return
+        from dsc.engine.clusters import Watch
         from dsc.engine.workers import ClusterLog, prepared_workers
 
-        client = stack.enter_context(_client(scheduler, n_workers, limit))
-        finished = stack.enter_context(prepared_workers(client))
-        check = _worker_check(client)
-        check()
-        resources = _cluster_resources(client, limit)
+        client = stack.enter_context(_client(scheduler, n_workers, limit, way.tls))
+        watch = Watch(client, way.patience)
+        with watch.guarded():
+            watch.check(way.report)
+            ask = partial(watch.patiently, report=way.report)
+            finished = stack.enter_context(prepared_workers(client, ask))
+            resources = _cluster_resources(watch.look(way.report), limit)
         place = f"the Dask cluster {client.scheduler.address} ({resources.n_threads} threads)"
-        yield Engine(client, resources, place, check, finished, Meter(ClusterLog(client)))
+        yield Engine(client, resources, place, watch, finished, Meter(ClusterLog(client)))
 
 
 def _active_client() -> Any:
@@ -210,29 +236,38 @@ def _active_client() -> Any:
 
 
 @contextmanager
-def _client(scheduler: Any, n_workers: int | None, limit: int | None) -> Iterator[Any]:
+def _client(
+    scheduler: Any, n_workers: int | None, limit: int | None, tls: Mapping[str, str] | None
+) -> Iterator[Any]:
     from distributed import Client, LocalCluster
+
+    from dsc.engine.clusters import connect
+    from dsc.engine.workers import OwnWorker
 
     if isinstance(scheduler, Client):
         yield scheduler
     elif scheduler == "processes":
         count = n_workers or CPU_COUNT
-        with _ignored_interrupts():  # which the workers inherit: this process ends them
-            cluster = LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                memory_limit=limit // count if limit else "auto",
-                dashboard_address="127.0.0.1:0",  # any free port: two clusters may run side by side
-                host="127.0.0.1",
-            )
-        with cluster, Client(cluster, set_as_default=False) as client:
+        with ExitStack() as stack:
+            with _held_interrupts():
+                cluster = stack.enter_context(
+                    LocalCluster(
+                        n_workers=count,
+                        threads_per_worker=1,
+                        memory_limit=limit // count if limit else "auto",
+                        dashboard_address="127.0.0.1:0",  # any free port: two may run side by side
+                        host="127.0.0.1",
+                    )
+                )
+            client = stack.enter_context(Client(cluster, set_as_default=False))
+            client.register_plugin(OwnWorker())
             yield client
     elif isinstance(scheduler, str) and "://" in scheduler:
-        with _connect(address=scheduler) as client:
+        with connect({"address": scheduler}, scheduler, tls) as client:
             yield client
     elif isinstance(scheduler, str | os.PathLike) and Path(scheduler).is_file():
-        _check_scheduler_file(Path(scheduler))
-        with _connect(scheduler_file=str(scheduler)) as client:
+        address = _address_in(Path(scheduler))
+        with connect({"scheduler_file": str(scheduler)}, address, tls) as client:
             yield client
     else:
         raise DscError(
@@ -242,39 +277,21 @@ def _client(scheduler: Any, n_workers: int | None, limit: int | None) -> Iterato
 
 
 @contextmanager
-def _ignored_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C for a moment, where that can be done."""
-    if threading.current_thread() is not threading.main_thread():
+def _held_interrupts() -> Iterator[None]:
+    """Let Ctrl-C wait for a moment; processes that are started then never see it."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource_tracker.ensure_running()  # it would let interrupts through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _connect(**address: str) -> Any:
-    import dask
-    from distributed import Client
-
-    settings = "distributed.comm.tls.ca-file"
-    if address.get("address", "").startswith("tls://") and not dask.config.get(settings, None):
-        raise DscError(
-            f"scheduler: found {address['address']} and no certificates, need those of the "
-            f"cluster: set {settings} and distributed.comm.tls.client in the configuration of Dask"
-        )
-    try:
-        return Client(**address, timeout=10, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        place = next(iter(address.values()))
-        raise DscError(
-            f"scheduler: nothing answers at {place}: start one with `dask scheduler`, "
-            f"or use --scheduler threads ({error})"
-        ) from error
-
-
-def _check_scheduler_file(path: Path) -> None:
+def _address_in(path: Path) -> str:
+    """The address in a scheduler file."""
     try:
         address = json.loads(path.read_text(encoding="utf-8"))["address"]
     except (OSError, ValueError, TypeError, KeyError):
@@ -284,38 +301,7 @@ def _check_scheduler_file(path: Path) -> None:
             f"scheduler: {path} is no scheduler file: need one that `dask scheduler "
             "--scheduler-file` wrote"
         )
-
-
-def _worker_check(client: Any) -> Callable[[], None]:
-    """A check that refuses a cluster without workers, or with workers that give other bits.
-
-    Workers that it has seen are not asked again.
-    """
-    seen: dict[str, dict[str, str]] = {}
-
-    def check() -> None:
-        try:
-            client.wait_for_workers(1, timeout=30)
-        except TimeoutError as error:
-            raise DscError("scheduler: it has no workers: start some with `dask worker`") from error
-        new = [name for name in client.scheduler_info(n_workers=-1)["workers"] if name not in seen]
-        if not new:
-            return
-        seen.update(client.run(numerics_fingerprint, workers=new))
-        first = next(iter(seen.values()))
-        wrong = {
-            worker: text
-            for worker, theirs in seen.items()
-            if (text := fingerprint_difference(first, theirs))
-        }
-        if wrong:
-            listed = "\n".join(f"  {worker}: {text}" for worker, text in wrong.items())
-            raise DscError(
-                f"workers differ in what decides the bits of a result:\n{listed}\n"
-                "give all workers one environment and one type of CPU"
-            )
-
-    return check
+    return address
 
 
 def _free_memory(limit: int | None) -> int:
@@ -330,8 +316,8 @@ def _free_memory(limit: int | None) -> int:
     return int(free)
 
 
-def _cluster_resources(client: Any, limit: int | None) -> Resources:
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+def _cluster_resources(found: dict[str, Any], limit: int | None) -> Resources:
+    workers = found.values()
     n_threads = sum(worker["nthreads"] for worker in workers)
     given = min(
         (w["memory_limit"] / w["nthreads"] for w in workers if w["memory_limit"]), default=0

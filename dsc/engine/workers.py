@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from distributed import WorkerPlugin
 
 from dsc.blas import restore_blas_threads, use_one_blas_thread
+from dsc.engine.clusters import Answer
 from dsc.engine.mapreduce import is_part_key
 from dsc.show import PERIOD, Card
 
+LEAVE = 5.0  # seconds that workers have to let go of a run
 TOPIC = "dsc"  # of the events that the pages of the dashboard show
 
 
@@ -40,19 +45,35 @@ class PreparedWorker(WorkerPlugin):  # type: ignore[misc]
             self.worker.log_event(self.topic, key)
 
 
+class OwnWorker(WorkerPlugin):  # type: ignore[misc]
+    """A process that we end ourselves: it neither hears Ctrl-C nor complains about its end."""
+
+    name = "dsc-own"
+
+    def setup(self, worker: Any) -> None:  # noqa: ARG002
+        """When the worker joins."""
+        with suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        logging.getLogger("distributed.worker").setLevel(logging.CRITICAL)
+        logging.getLogger("distributed.worker.memory").setLevel(logging.WARNING)
+
+
 @contextmanager
-def prepared_workers(client: Any) -> Iterator[set[Any]]:
-    """Prepare all workers, also those that join meanwhile; gives the keys of finished tasks."""
+def prepared_workers(client: Any, ask: Callable[[Any], Any]) -> Iterator[set[Any]]:
+    """Prepare all workers, also those that join meanwhile; gives the keys of finished tasks.
+
+    `ask` calls a function that waits for all workers.
+    """
     name = f"dsc-{uuid4().hex}"
     finished: set[Any] = set()
     try:
         client.subscribe_topic(name, lambda event: finished.add(_key(event[1])))
-        client.register_plugin(PreparedWorker(name), name=name)
+        ask(partial(client.register_plugin, PreparedWorker(name), name=name))
         yield finished
     finally:
         with suppress(Exception):  # the cluster may be gone
             client.unsubscribe_topic(name)
-            client.unregister_worker_plugin(name)
+            Answer(partial(client.unregister_worker_plugin, name)).wait(LEAVE)
 
 
 class ClusterLog:
