@@ -1,10 +1,11 @@
 """Runs `dsc` commands, each in a process of its own that is forked from one that has imported all.
 
-A line of JSON on stdin is a command: its words, the files for its output, and maybe a fault at its
-n-th file event (a file opened for writing, renamed, removed, a folder made): "kill" ends the process
-there as SIGKILL does, "full", "inodes" and "denied" let that event and all later ones fail as a full
-disk, one without inodes and one without rights do; "stop" sends SIGTERM, "gone" removes a folder.
-The answer is a line with the exit code and how many events there were.
+A line of JSON on stdin is a list of commands: their words, the files for their output, and maybe a
+fault at the n-th file event (a file opened for writing, renamed, removed, a folder made): "kill"
+ends the process there as SIGKILL does, "full", "inodes" and "denied" let that event and all later
+ones fail as a full disk, one without inodes and one without rights do; "stop" sends SIGTERM, "gone"
+removes a folder.
+The answer is a line with the exit codes.
 """
 
 import errno
