@@ -12,6 +12,7 @@ from .dictionary import (
     LearnConfig,
     LearnPlan,
     Run,
+    check,
     learn,
     learn_many,
     plan,
@@ -21,7 +22,10 @@ from .errors import DscError
 from .patches import ArrayPatches, PatchConfig, StoredPatches, extract_patches, open_patches
 from .pursuit import EMPTY, Coder, Codes, decode, encode
 from .report import watch
-from .store import open  # noqa: A004
+from .store import (
+    Checkup,
+    open,  # noqa: A004
+)
 from .texture.classifier import TextureClassifier
 from .update import accumulate, random_atoms, solve
 from .version import __version__
@@ -29,6 +33,7 @@ from .version import __version__
 __all__ = [
     "EMPTY",
     "ArrayPatches",
+    "Checkup",
     "Coded",
     "Coder",
     "Codes",
@@ -46,6 +51,7 @@ __all__ = [
     "__version__",
     "accumulate",
     "annular_basis",
+    "check",
     "decode",
     "disk_basis",
     "encode",

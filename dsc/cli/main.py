@@ -16,6 +16,7 @@ from dsc.version import __version__
 
 COMMANDS = {  # name → module, and what the help says
     "bench": ("bench", "Time rotational coding and learning against other implementations."),
+    "check": ("check", "Read a store or a run folder whole, and list all that is bad."),
     "demo": ("demo", "Show what it does, on images that come with scikit-image."),
     "encode": ("dictionary", "Code the patch set PATCHES with a learned dictionary."),
     "experiment": ("experiment", "Reproduce a figure or table of the paper."),

@@ -2,6 +2,7 @@
 
 from dsc.dictionary import schema as _schema
 from dsc.dictionary.cards import states_card
+from dsc.dictionary.checking import check
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.encode import Coded
 from dsc.dictionary.events import End, Iteration, Start

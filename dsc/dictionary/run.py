@@ -198,6 +198,7 @@ class Run:
     @property
     def scratch(self) -> Path:
         """A folder for what is used only while the run goes on; nobody else has one like it."""
+        self._check_there()
         return self.path / f"patches-{self._mark['token']}"
 
     def _is_occupied(self) -> bool:

@@ -6,6 +6,7 @@ beside the page, `data-derived` says what it was computed from.
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -93,6 +94,8 @@ class Place:
                 write_whole(folder / name, content)
             write_whole(self.html, text)
         except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise  # a full disk: the command says how much is free there
             raise DscError(f"{self.html}: the report cannot be written: {error}") from error
         return facts
 

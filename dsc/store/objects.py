@@ -6,6 +6,7 @@ credentials) come from the configuration and the environment of fsspec and of it
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
@@ -49,6 +50,8 @@ def reported(url: str, what: str) -> Iterator[None]:
     except DscError:
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise  # a full disk: the command says how much is free there
         text = " ".join(str(error).split()) or type(error).__name__
         raise DscError(f"{url}: cannot be {what}: {text}") from error
 

@@ -168,13 +168,17 @@ def _array(store: Store, variable: str) -> zarr.Array[Any]:
     if not store.writable and variable not in (known := store.variables):
         raise unknown_choice(f"{store.url}: array", variable, known)
     try:
-        with as_written(store.url, f"the array {variable!r}"):
-            array = zarr.open_array(
-                store.zarr(), path=variable, mode="r+" if store.writable else "r", zarr_format=3
-            )
+        array = zarr.open_array(
+            store.zarr(), path=variable, mode="r+" if store.writable else "r", zarr_format=3
+        )
+        return array.with_config({"write_empty_chunks": True})
+    except (DscError, MemoryError):
+        raise
     except FileNotFoundError as error:
         raise DscError(f"{store.url}: has no array {variable!r}") from error
-    return array.with_config({"write_empty_chunks": True})
+    except Exception as error:  # whatever zarr says of metadata that nobody could have written
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise DscError(f"{store.url}: array {variable!r} cannot be opened: {text}") from error
 
 
 def _check_place(
