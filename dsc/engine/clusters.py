@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -193,6 +194,8 @@ class Watch:
             )
 
     def _gone(self) -> DscError:
+        for name in ("client", "batched", "core"):  # they complain at length, about the same
+            logging.getLogger(f"distributed.{name}").setLevel(logging.CRITICAL)
         return DscError(f"the scheduler at {self.address} is gone: start it again and {AGAIN}")
 
 

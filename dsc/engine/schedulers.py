@@ -196,6 +196,8 @@ def _open(
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     if scheduler is None:
         scheduler = _active_client() or "threads"
+    if way.tls and scheduler in LOCAL:
+        raise DscError(f"tls: found certificates for {scheduler}, need a scheduler at tls://…")
     with ExitStack() as stack:
         if scheduler in ("threads", "synchronous"):
             stack.callback(restore_blas_threads)

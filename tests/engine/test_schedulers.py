@@ -9,7 +9,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-import distributed
 import psutil
 import pytest
 from dask import delayed
@@ -168,7 +167,7 @@ def test_scheduler__silence_at_an_address_says_how_to_start_one(monkeypatch):
         def __init__(self, *args, **options):
             super().__init__(*args, **{**options, "timeout": 0.5})
 
-    monkeypatch.setattr(distributed, "Client", Impatient)
+    monkeypatch.setattr("dsc.engine.clusters.Client", Impatient)
     with socket.socket() as free:  # bound, not listening: connections are refused
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
