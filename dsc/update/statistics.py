@@ -197,6 +197,16 @@ def statistics_bytes(update: str, n_atoms: int, basis: SteerableBasis) -> int:
     return worst + 16 * n_atoms**2 * (basis.max_frequency + 1) + 8 * n_atoms * basis.n_coords
 
 
+def solve_bytes(n_atoms: int, basis: SteerableBasis) -> int:
+    """Work space of `solve`, besides the statistics: of either update, and of the search for twins.
+
+    A scatter matrix, where its triangle goes, and what `eigh` copies of it; the spectrum of all
+    pairs of atoms, and what `pinv` makes of one of its matrices; some copies of the atoms.
+    """
+    pairs = 16 * n_atoms**2 * (basis.max_frequency + 1 + 8)
+    return 40 * basis.n_coords**2 + pairs + 64 * n_atoms * basis.n_coords
+
+
 def triangle_size(n_coords: int) -> int:
     """Entries of the lower triangle of a matrix, its diagonal included."""
     return n_coords * (n_coords + 1) // 2
