@@ -148,6 +148,7 @@ def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> W
     """What a pass over so many patches takes."""
     n_atoms, entries = config.n_atoms, basis.n_pixels * basis.n_coords
     tables = table_bytes(n_atoms, basis, config.resolve(basis))
+    solving = solve_bytes(config.update, n_atoms, basis, config.replace_twins is not None)
     return Workload(
         n_patches,
         basis.n_coords,
@@ -155,7 +156,7 @@ def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> W
         statistics_bytes(config.update, n_atoms, basis),
         merge_patches(n_atoms, config.sparsity),
         shared_bytes=tables + 16 * entries + CACHE_BYTES,  # the basis in the order of the kernels
-        solve_bytes=max(solve_bytes(n_atoms, basis), 32 * entries),  # a checkpoint copies the basis
+        solve_bytes=max(solving, 32 * entries),  # a checkpoint copies the basis
     )
 
 

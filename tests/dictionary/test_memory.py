@@ -97,7 +97,8 @@ def measure(path, out, setting, **environment):
     """(limit, peak): bytes, of a run with one update."""
     n_atoms, sparsity, update, n_workers = setting
     options = {"n_atoms": n_atoms, "sparsity": sparsity, "update": update, "n_iterations": 1}
-    found = run_python(SMALLEST, path, json.dumps(options), n_workers)
+    others = {name: f"{value}-of-the-plan" for name, value in environment.items()}
+    found = run_python(SMALLEST, path, json.dumps(options), n_workers, **others)
     limit = int(found.stdout) + NOISE
     words = [word for name, value in options.items() for word in (_flag(name), value)]
     how = ["--scheduler", "threads", "--n-workers", n_workers, "--memory-limit", limit]
