@@ -228,7 +228,8 @@ class LearnPlan:
             "tasks": f"{plan.n_tasks} over the patches, {plan.graph_size} in the graph of one "
             f"iteration, on {self.n_threads} threads",
             "statistics": readable(plan.statistics_bytes),
-            "memory of a task": f"{readable(plan.task_bytes)} of {readable(self.memory)} for all",
+            "memory of a task": f"{readable(plan.task_bytes)}; of all together "
+            f"{readable(plan.total_bytes)} of {readable(self.memory)}",
             "coordinates": f"{readable(plan.coords_bytes)}, {kept}",
             "estimated time": f"{self.seconds:.1f} s",
         }

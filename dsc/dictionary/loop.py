@@ -27,8 +27,9 @@ from dsc.engine import (
     make_plan,
     part_tasks,
 )
+from dsc.images import CACHE_BYTES
 from dsc.patches import PatchSource
-from dsc.pursuit import Coder
+from dsc.pursuit import Coder, table_bytes
 from dsc.show import Stage
 from dsc.update import (
     UPDATES,
@@ -38,6 +39,7 @@ from dsc.update import (
     measure,
     merge_patches,
     solve,
+    solve_bytes,
     statistics_bytes,
 )
 
@@ -144,12 +146,17 @@ class MemoryPart:
 
 def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> Workload:
     """What a pass over so many patches takes."""
+    n_atoms, entries = config.n_atoms, basis.n_pixels * basis.n_coords
+    tables = table_bytes(n_atoms, basis, config.resolve(basis))
+    solving = solve_bytes(config.update, n_atoms, basis, config.replace_twins is not None)
     return Workload(
         n_patches,
         basis.n_coords,
         basis.n_pixels,
-        statistics_bytes(config.update, config.n_atoms, basis),
-        merge_patches(config.n_atoms, config.sparsity),
+        statistics_bytes(config.update, n_atoms, basis),
+        merge_patches(n_atoms, config.sparsity),
+        shared_bytes=tables + 16 * entries + CACHE_BYTES,  # the basis in the order of the kernels
+        solve_bytes=max(solving, 32 * entries),  # a checkpoint copies the basis
     )
 
 

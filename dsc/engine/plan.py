@@ -18,16 +18,18 @@ TASKS_PER_THREAD = 13  # over the patches; with merges and the solve, 16 in all
 FAN_IN = 8  # results merged by one task, where they are small
 MIN_LEAF, LEAVES = 256, 32  # a small set is cut into 17 to 32 leaves
 FEWEST_LEAVES = 8  # or into 5 to 8, where merging would cost more than coding
+BLOCK_COPIES = 28  # bytes per coordinate: read, coded, its residuals in float32 and float64
 KEEP_FRACTION = 0.25  # of the memory may hold coordinates between iterations
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What tasks run on: threads in all, and bytes for each of them."""
+    """What tasks run on: threads in all, and bytes for all of them."""
 
     n_threads: int
     memory: int
     memory_of: str = "this process"
+    n_processes: int = 1  # each has tables of its own
 
     @property
     def memory_per_thread(self) -> int:
@@ -44,6 +46,8 @@ class Workload:
     n_pixels: int
     statistics_bytes: int  # memory of one statistics value
     merge_patches: int  # patches whose statistics take about as long to sum as to merge
+    shared_bytes: int = 0  # tables, basis and cache, which all threads look up
+    solve_bytes: int = 0  # work space between two passes, besides the statistics
 
 
 @dataclass(frozen=True)
@@ -56,11 +60,41 @@ class Plan:
     leaves_per_task: int
     n_tasks: int
     fan_in: int
+    n_threads: int
     statistics_bytes: int
-    task_bytes: int
+    block_bytes: int  # what a thread holds of patches
+    n_waiting: int  # statistics that wait to be merged, at most
+    shared_bytes: int
+    solve_bytes: int
     coords_bytes: int
     keep_coords: bool
     kept_bytes: int  # of all problems together
+
+    @property
+    def task_bytes(self) -> int:
+        """Memory of a running task: a block, and statistics on a tree of leaves or of results."""
+        depth = (self.leaves_per_task - 1).bit_length()
+        mapped = depth + 2 if depth else 1
+        merged = self.fan_in.bit_length() + (self.fan_in > 2)  # the last input, and what it makes
+        return self.block_bytes + max(mapped, merged) * self.statistics_bytes
+
+    def parts(self) -> dict[str, int]:
+        """What is alive when most is, by name; kept coordinates apart, which are given up first."""
+        blocks = self.n_threads * self.block_bytes
+        running = self.n_threads * self.task_bytes - blocks
+        summing = running + self.n_waiting * self.statistics_bytes
+        solving = max(0, self.solve_bytes + self.statistics_bytes - summing - blocks)
+        return {
+            "statistics": summing,
+            "blocks of patches": blocks,
+            "work space of the update": solving,  # what it needs beyond these two
+            "tables": self.shared_bytes,
+        }
+
+    @property
+    def total_bytes(self) -> int:
+        """Memory of all threads together."""
+        return sum(self.parts().values()) + self.kept_bytes
 
     @property
     def graph_size(self) -> int:
@@ -80,7 +114,8 @@ class Plan:
 
     def summary(self) -> dict[str, Any]:
         """The plan as plain values."""
-        return {**asdict(self), "block": BLOCK, "graph_size": self.graph_size}
+        made = {"task_bytes": self.task_bytes, "total_bytes": self.total_bytes}
+        return {**asdict(self), **made, "block": BLOCK, "graph_size": self.graph_size}
 
 
 def leaf_size(work: Workload) -> int:
@@ -92,59 +127,85 @@ def leaf_size(work: Workload) -> int:
 
 
 def make_plan(work: Workload, resources: Resources, n_problems: int = 1) -> Plan:
-    """Cut a workload into tasks for these resources, which `n_problems` alike share."""
-    n_patches, n_coords, statistics_bytes = work.n_patches, work.n_coords, work.statistics_bytes
+    """Cut a workload into tasks for these resources, which `n_problems` alike share.
+
+    Where memory is short, coordinates are not kept, and fewer results wait for one merge.
+    """
+    coords_bytes = 4 * work.n_coords * work.n_patches * n_problems
+    keep = [True, False] if coords_bytes <= KEEP_FRACTION * resources.memory else [False]
+    small = FAN_IN * work.statistics_bytes <= 0.1 * resources.memory_per_thread
+    plans = [
+        _plan(work, resources, n_problems, fan_in, keep_coords)
+        for keep_coords in keep
+        for fan_in in ([FAN_IN, 2] if small else [2])
+    ]
+    return next((plan for plan in plans if plan.total_bytes <= resources.memory), plans[-1])
+
+
+def _plan(
+    work: Workload, resources: Resources, n_problems: int, fan_in: int, keep_coords: bool
+) -> Plan:
+    n_patches, n_threads = work.n_patches, resources.n_threads
     size = leaf_size(work)
     n_leaves = -(-n_patches // size)
-    wanted = max(1, (TASKS_PER_THREAD * resources.n_threads - 1) // n_problems)
+    wanted = max(1, (TASKS_PER_THREAD * n_threads - 1) // n_problems)
     per_task = _power_of_two(-(-n_leaves // wanted))
-    rows = min(BLOCK, size)
-    # coordinates, residuals, and the pixels they come from in float64
-    block_bytes = rows * (n_coords * (4 + 4) + work.n_pixels * 8)
-    small = FAN_IN * statistics_bytes <= 0.1 * resources.memory_per_thread
-    fan_in = FAN_IN if small else 2
-    copies = max(fan_in, 2 + (per_task - 1).bit_length())
-    coords_bytes = 4 * n_coords * n_patches
-    keep_coords = coords_bytes * n_problems <= KEEP_FRACTION * resources.memory
+    n_tasks = -(-n_leaves // per_task)
+    coords_bytes = 4 * work.n_coords * n_patches
     return Plan(
         n_patches=n_patches,
         leaf_size=size,
         n_leaves=n_leaves,
         leaves_per_task=per_task,
-        n_tasks=-(-n_leaves // per_task),
+        n_tasks=n_tasks,
         fan_in=fan_in,
-        statistics_bytes=statistics_bytes,
-        task_bytes=block_bytes + copies * statistics_bytes,
+        n_threads=n_threads,
+        statistics_bytes=work.statistics_bytes,
+        block_bytes=min(BLOCK, size) * (BLOCK_COPIES * work.n_coords + 64)
+        + 4 * BLOCK * work.n_pixels,
+        n_waiting=_most_waiting(n_tasks * n_problems, fan_in, n_threads),
+        shared_bytes=work.shared_bytes * resources.n_processes,
+        solve_bytes=work.solve_bytes * min(n_threads, n_problems),
         coords_bytes=coords_bytes,
         keep_coords=keep_coords,
         kept_bytes=coords_bytes * n_problems * keep_coords,
     )
 
 
+def _most_waiting(n_tasks: int, fan_in: int, n_threads: int) -> int:
+    """Results that wait to be merged at the same time, at most.
+
+    Tasks run in order, depth first: after i of them, as many results wait as the digits of i in
+    base `fan_in` sum to. Every other thread may hold up one more.
+    """
+    return max(_digit_sum(i, fan_in) for i in range(n_tasks)) + min(n_threads, n_tasks) - 1
+
+
+def _digit_sum(number: int, base: int) -> int:
+    total = 0
+    while number:
+        number, digit = divmod(number, base)
+        total += digit
+    return total
+
+
 def check_plan(plan: Plan, resources: Resources) -> None:
-    """Refuse a plan whose task does not fit, naming the largest part and what to change."""
-    available = (resources.memory - plan.kept_bytes) // resources.n_threads
-    if plan.task_bytes <= available:
+    """Refuse a plan that does not fit, naming the largest part and what to change."""
+    if plan.total_bytes <= resources.memory:
         return
-    block_bytes = plan.task_bytes - _statistics_copies(plan) * plan.statistics_bytes
-    parts = {
-        "statistics": plan.task_bytes - block_bytes,
-        "block of patches": block_bytes,
-    }
+    parts = plan.parts()
     largest = max(parts, key=lambda name: parts[name])
     remedy = {
-        "statistics": 'use update="mod", lower n_atoms, or give more memory',
-        "block of patches": "use a smaller diameter, or give more memory",
+        "statistics": 'use update="mod", lower n_atoms, use fewer threads, or give more memory',
+        "blocks of patches": "use a smaller diameter, use fewer threads, or give more memory",
+        "work space of the update": "lower n_atoms, use a smaller diameter, or give more memory",
+        "tables": "lower n_angles, lower n_atoms, use a smaller diameter, or give more memory",
     }[largest]
     raise DscError(
-        f"one task needs about {readable(plan.task_bytes)} but {resources.memory_of} has "
-        f"{readable(available)} for each of {resources.n_threads} threads; the largest part is the "
-        f"{largest} ({readable(parts[largest])}): {remedy}"
+        f"learning needs about {readable(plan.total_bytes)} but {resources.memory_of} has "
+        f"{readable(resources.memory)} for its {resources.n_threads} threads; the largest part is "
+        f"the {largest} ({readable(parts[largest])}): {remedy}"
     )
-
-
-def _statistics_copies(plan: Plan) -> int:
-    return max(plan.fan_in, 2 + (plan.leaves_per_task - 1).bit_length())
 
 
 def _power_of_two(value: int) -> int:

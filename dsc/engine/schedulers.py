@@ -21,11 +21,14 @@ from dask.system import CPU_COUNT
 from dsc.blas import restore_blas_threads, use_one_blas_thread
 from dsc.engine.mapreduce import part_keys
 from dsc.engine.plan import Resources, parse_bytes
-from dsc.errors import DscError, count_problem
+from dsc.errors import DscError, count_problem, readable
 from dsc.show import PERIOD, Listener, Meter, Place, Stage, listener_of
 
 WORK = Stage("compute", 0)  # what tasks are for, where nobody says it
 LOCAL = ("threads", "synchronous", "processes")
+# What this process comes to hold besides data, once it has begun: compiled kernels (100 MB where
+# nothing is in Numba's cache, else 30), and the libraries that draw the report (60).
+PROCESS_BYTES = 160 * 10**6
 GRAPHS = {"distributed.admin.large-graph-warning-threshold": "1GB"}  # arrays travel with their task
 
 
@@ -307,14 +310,17 @@ def _address_in(path: Path) -> str:
 
 
 def _free_memory(limit: int | None) -> int:
-    """Bytes for tasks in this process: the limit (by default the machine's) less what is used."""
+    """Bytes for tasks in this process: the limit (by default the machine's) less its own."""
     import psutil
     from distributed.system import MEMORY_LIMIT
 
     used = psutil.Process().memory_info().rss
-    free = (limit or int(0.75 * MEMORY_LIMIT)) - used
+    free = (limit or int(0.75 * MEMORY_LIMIT)) - used - PROCESS_BYTES
     if free <= 0:
-        raise DscError(f"memory_limit: this process already uses {used / 1e6:.0f} MB: give more")
+        raise DscError(
+            f"memory_limit: this process already uses {readable(used)}, and needs "
+            f"{readable(PROCESS_BYTES)} for its kernels and libraries: give more"
+        )
     return int(free)
 
 
@@ -327,4 +333,4 @@ def _cluster_resources(found: dict[str, Any], limit: int | None) -> Resources:
     per_thread = int(0.6 * given) if given else (limit or 2**34) // n_threads
     if limit:
         per_thread = min(per_thread, limit // n_threads)
-    return Resources(n_threads, per_thread * n_threads, "a worker")
+    return Resources(n_threads, per_thread * n_threads, "the cluster", len(workers))

@@ -19,4 +19,4 @@ from dsc.pursuit.kernels import (
     take_patch,
     to_columns,
 )
-from dsc.pursuit.tables import Search, back_tables, packed_order, search_tables
+from dsc.pursuit.tables import Search, back_tables, packed_order, search_tables, table_bytes

@@ -115,6 +115,17 @@ def search_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Search
     )
 
 
+def table_bytes(n_atoms: int, basis: SteerableBasis, n_angles: int) -> int:
+    """Memory of all tables of some atoms, while they are made.
+
+    Four waves per angle and coordinate with their indices, two per angle and frequency in float64;
+    the atoms of this pass and of the one before, four times each; a Gram matrix at one angle.
+    """
+    waves = n_angles * (48 * basis.n_coords + 64 * (basis.max_frequency + 1))
+    squares = 8 * n_atoms**2 if n_angles == 1 else 0
+    return waves + 32 * n_atoms * (basis.n_coords + LANES) + squares
+
+
 def packed_order(basis: SteerableBasis) -> NDArray[np.uint32]:
     """(packed coord) the coordinate that stands at each packed place."""
     return _packed_order(basis.frequency).astype(np.uint32)

@@ -23,6 +23,7 @@ from dsc.show import shades
 
 SAMPLE = 20_000  # patches coded at most
 SPAN = 100  # neighbours that are read together
+READ = 1000  # and at most, where all are taken
 LEAST = 500  # patches coded even if each is a lot of work
 WORK = 4e9  # patches × atoms × sparsity × coordinates: some ten seconds
 EXAMPLES, WORST = 12, 12
@@ -106,11 +107,14 @@ def code_sample(source: StoredPatches, model: Dictionary) -> Sample:
     """Code a bounded number of patches."""
     basis = model.basis
     numbers = _numbers(source.n_patches, model)
-    pieces = [source.read_with_rest(basis, first, last) for first, last in _spans(numbers)]
-    coords, rest = map(np.concatenate, zip(*pieces, strict=True))
-    codes = model.coder.encode(coords)
-    residual, _ = model.coder.measure(coords, codes)
-    return Sample(numbers, codes, _energy(residual, basis) + rest, _energy(coords, basis) + rest)
+    codes, error, energy = [], [], []
+    for first, last in _spans(numbers):  # coordinates of all together may be more than learning had
+        coords, rest = source.read_with_rest(basis, first, last)
+        codes.append(model.coder.encode(coords))
+        residual, _ = model.coder.measure(coords, codes[-1])
+        error.append(_energy(residual, basis) + rest)
+        energy.append(_energy(coords, basis) + rest)
+    return Sample(numbers, Codes.join(codes), np.concatenate(error), np.concatenate(energy))
 
 
 def pick_worst(source: StoredPatches, sample: Sample) -> NDArray[np.int64]:
@@ -197,9 +201,13 @@ def _numbers(n_patches: int, model: Dictionary) -> NDArray[np.int64]:
 
 
 def _spans(numbers: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """(first, last + 1) of consecutive numbers."""
+    """(first, last + 1) of consecutive numbers, at most `READ` of them."""
     cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
-    return [(int(span[0]), int(span[-1]) + 1) for span in np.split(numbers, cuts)]
+    return [
+        (int(first), min(int(first) + READ, int(span[-1]) + 1))
+        for span in np.split(numbers, cuts)
+        for first in span[::READ]
+    ]
 
 
 def _energy(coords: Floats, basis: SteerableBasis) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from dsc.update.statistics import (
     accumulate,
     measure,
     merge_patches,
+    solve_bytes,
     statistics_bytes,
 )
 from dsc.update.worst import WorstPatches

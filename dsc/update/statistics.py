@@ -197,6 +197,17 @@ def statistics_bytes(update: str, n_atoms: int, basis: SteerableBasis) -> int:
     return worst + 16 * n_atoms**2 * (basis.max_frequency + 1) + 8 * n_atoms * basis.n_coords
 
 
+def solve_bytes(update: str, n_atoms: int, basis: SteerableBasis, with_twins: bool) -> int:
+    """Work space of `solve`, besides the statistics; more where twins are replaced.
+
+    A scatter matrix, where its triangle goes, and what `eigh` copies of it; the spectrum of all
+    pairs of atoms, and what `pinv` makes of one of its matrices; some copies of the atoms.
+    """
+    pairs = 8 * (update == "mod") + (basis.max_frequency + 4) * with_twins
+    squares = 40 * basis.n_coords**2 * (update == "ksvd")
+    return squares + 16 * n_atoms**2 * pairs + 64 * n_atoms * basis.n_coords
+
+
 def triangle_size(n_coords: int) -> int:
     """Entries of the lower triangle of a matrix, its diagonal included."""
     return n_coords * (n_coords + 1) // 2

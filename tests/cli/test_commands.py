@@ -319,7 +319,7 @@ def test_plan__refuses_what_does_not_fit(made, dsc, tmp_path):
     words = ["--n-atoms", 60000, "--memory-limit", limit, "--plan"]
     result = dsc("learn", folder / "patches.zarr", "--out", tmp_path / "run", *words)
     assert result.exit_code == 2
-    assert re.search(r"one task needs about .* has .*: use update", result.stderr)
+    assert re.search(r"learning needs about .* has .*: use update", result.stderr)
 
 
 # --- configurations -----------------------------------------------------------------------------

@@ -327,7 +327,7 @@ def test_learn__refuses_statistics_that_do_not_fit_before_the_first_task():
     patches = np.random.default_rng(0).random((300, 31, 31), np.float32)
     events = []
     limit = psutil.Process().memory_info().rss + 5 * 10**8  # the tests before have left something
-    with pytest.raises(DscError, match=r"one task needs about .*statistics.*update=\"mod\""):
+    with pytest.raises(DscError, match=r"learning needs about .*statistics.*update=\"mod\""):
         learn(patches, 300, 2, memory_limit=limit, n_workers=1, progress=events.append)
     assert not events
 

@@ -63,14 +63,14 @@ def test_leaf_size__is_merge_patches_where_that_leaves_several(n_patches, n_coor
 
 def test_plan__refuses_a_task_that_does_not_fit_and_names_the_cause():
     plan = plan_of(10**6, 1100, 2, memory=10**9, statistics_bytes=195 * 10**6)
-    with pytest.raises(DscError, match=r"one task needs .*MB.*statistics.*update=\"mod\""):
+    with pytest.raises(DscError, match=r"learning needs .*GB.*statistics.*update=\"mod\""):
         check_plan(plan, Resources(2, 10**9))
     check_plan(plan, Resources(2, 10**10))
 
 
 def test_plan__refuses_a_block_that_does_not_fit_and_names_it():
     plan = plan_of(10**6, 2500, 1, memory=10**8, statistics_bytes=10)
-    with pytest.raises(DscError, match=r"block of patches.*smaller diameter"):
+    with pytest.raises(DscError, match=r"blocks of patches.*smaller diameter"):
         check_plan(plan, Resources(1, 10**8))
 
 

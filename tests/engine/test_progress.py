@@ -177,8 +177,8 @@ def test_progress__is_closed_also_when_a_task_fails(request, patches, monkeypatc
 
 def test_progress__is_closed_when_the_plan_is_refused(patches):
     recorder = Recorder()
-    limit = psutil.Process().memory_info().rss + 20 * 10**6
-    with pytest.raises(DscError, match="one task needs"):
+    limit = psutil.Process().memory_info().rss + 300 * 10**6
+    with pytest.raises(DscError, match="learning needs"):
         dsc.learn(patches, n_atoms=40_000, n_workers=2, memory_limit=limit, progress=recorder)
     assert recorder.n_closed == 1
 
