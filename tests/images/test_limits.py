@@ -103,7 +103,7 @@ def test_bomb__zarr(tmp_path):
         open_images([tmp_path / "a.zarr", tmp_path / "b.zarr"])
     assert "a.zarr: found 1,000,000,000 images in it, need at most 100,000" in str(caught.value)
     assert "b.zarr: found chunks of 10 GB when decoded" in str(caught.value)
-    assert time.perf_counter() - begin < 5
+    assert time.perf_counter() - begin < 30  # it does not hang
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "{}", "[]", "\xff", "1" * 9999])
@@ -136,24 +136,36 @@ def test_zarr__crafted_metadata_is_refused(tmp_path, changes):
 # --- many pages
 
 
+def seconds_of(paths):
+    """How long it takes to read all images of each file, and the images of the last."""
+    taken = []
+    for path in paths:
+        images = open_images(path)
+        begin = time.perf_counter()
+        found = [image.whole() for image in images]
+        taken.append(time.perf_counter() - begin)
+    return taken, found
+
+
 def test_pages__of_a_tiff_are_each_found_without_the_others(tmp_path):
-    pages = np.random.default_rng(0).integers(0, 256, (400, 16, 16), np.uint8)
-    tifffile.imwrite(tmp_path / "a.tif", pages, photometric="minisblack", metadata=None)
-    images = open_images(tmp_path / "a.tif")
-    begin = time.perf_counter()
-    found = np.stack([image.whole() for image in images])
-    assert time.perf_counter() - begin < 4  # 0.3 s; with the square of their number 25 s
-    np.testing.assert_array_equal(found, (pages / 255).astype(np.float32))
+    pages = np.random.default_rng(0).integers(0, 256, (800, 16, 16), np.uint8)
+    paths = [tmp_path / f"{n}.tif" for n in (100, 800)]
+    for path in paths:
+        some = pages[: int(path.stem)]
+        tifffile.imwrite(path, some, photometric="minisblack", metadata=None)
+    (few, many), found = seconds_of(paths)
+    assert many < 30 * few  # 8 times as many, of which the square is 64
+    np.testing.assert_array_equal(np.stack(found), (pages / 255).astype(np.float32))
 
 
 def test_pages__of_a_gif_are_decoded_once_in_order_and_right_in_any(tmp_path):
     rng = np.random.default_rng(1)
     frames = [Image.fromarray(rng.integers(0, 256, (16, 16), np.uint8)) for _ in range(300)]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:], loop=0)
+    frames[0].save(tmp_path / "b.gif", save_all=True, append_images=frames[1:40], loop=0)
     images = open_images(tmp_path / "a.gif")
-    begin = time.perf_counter()
-    found = [image.whole() for image in images]
-    assert time.perf_counter() - begin < 3  # 0.2 s; with the square of their number 15 s
+    (few, many), found = seconds_of([tmp_path / "b.gif", tmp_path / "a.gif"])
+    assert many < 30 * few  # 7.5 times as many, of which the square is 56
     for number in (299, 7, 150, 149, 0, 8):
         np.testing.assert_array_equal(
             open_images(tmp_path / "a.gif")[number].whole(), found[number]
@@ -205,4 +217,4 @@ def _read_or_refuse(path):
         said = str(error)
     assert path.name in said
     assert len(said) < 1000
-    assert time.perf_counter() - begin < 5
+    assert time.perf_counter() - begin < 30  # it does not hang
