@@ -163,7 +163,6 @@ def test_pages__of_a_gif_are_decoded_once_in_order_and_right_in_any(tmp_path):
     frames = [Image.fromarray(rng.integers(0, 256, (16, 16), np.uint8)) for _ in range(300)]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:], loop=0)
     frames[0].save(tmp_path / "b.gif", save_all=True, append_images=frames[1:40], loop=0)
-    images = open_images(tmp_path / "a.gif")
     (few, many), found = seconds_of([tmp_path / "b.gif", tmp_path / "a.gif"])
     assert many < 30 * few  # 7.5 times as many, of which the square is 56
     for number in (299, 7, 150, 149, 0, 8):
