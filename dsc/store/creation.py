@@ -47,8 +47,9 @@ def create(
     place = objects.normalize(url)
     check_free(place)
     if "://" not in place:
-        Path(place).parent.mkdir(parents=True, exist_ok=True)
-        lock(lock_path(place), place)  # until it is finished, or this process ends
+        with objects.reported(place, "written"):
+            Path(place).parent.mkdir(parents=True, exist_ok=True)
+            lock(lock_path(place), place)  # until it is finished, or this process ends
     objects.remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
     header = {"dsc_kind": kind, "dsc_format": FORMAT, "dsc_version": __version__}
     with objects.reported(place, "written"):
