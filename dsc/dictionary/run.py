@@ -353,7 +353,10 @@ class Run:
         """Write a checkpoint; older ones than the last two go."""
         self._check_there()
         iteration = max(state.iteration for state in states)
-        save_checkpoint(self.path / "checkpoints" / f"{iteration:06d}.zarr", problems, states)
+        path = self.path / "checkpoints" / f"{iteration:06d}.zarr"
+        if is_finished(path):  # and damaged, since the run went on from an earlier one
+            remove_store(path)
+        save_checkpoint(path, problems, states)
         for old in self.checkpoints()[:-KEEP]:
             remove_store(old)
 

@@ -48,7 +48,8 @@ def create(
     check_free(place)
     if "://" not in place:
         with objects.reported(place, "written"):
-            Path(place).parent.mkdir(parents=True, exist_ok=True)
+            if not Path(place).parent.exists():
+                Path(place).parent.mkdir(parents=True, exist_ok=True)
             lock(lock_path(place), place)  # until it is finished, or this process ends
     objects.remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
     header = {"dsc_kind": kind, "dsc_format": FORMAT, "dsc_version": __version__}

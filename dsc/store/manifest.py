@@ -29,6 +29,8 @@ from dsc.store.schema import FORMAT, Variable, kinds, schema_of
 from dsc.store.strict import MANIFEST, METADATA
 from dsc.version import __version__
 
+# what JSON of another shape than ours raises
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 SHOWN = 10  # missing chunks listed by name
 
 Metadata = Mapping[str, Any]  # a parsed zarr.json
@@ -106,7 +108,7 @@ def read_manifest(url: str) -> tuple[Manifest, str]:
     try:
         content = json.loads(text)
         own, version = content.pop("sha256"), int(content["format"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except _MALFORMED as error:
         raise damaged from error
     if version > FORMAT:  # first, since a newer manifest may be another one altogether
         raise DscError(
@@ -119,13 +121,9 @@ def read_manifest(url: str) -> tuple[Manifest, str]:
         raise damaged
     try:
         found = Manifest(**content)
-        whole = all(
-            len(found.checksums[name]) == 8 * math.prod(counts) and min(counts, default=0) >= 0
-            for name, counts in found.chunks.items()
-        ) and all(isinstance(digest, str) for digest in found.metadata.values())
-    except (TypeError, AttributeError, KeyError) as error:
+    except TypeError as error:
         raise damaged from error
-    if not whole:
+    if not _is_well_formed(found):  # whoever wrote it, it was not us
         raise damaged
     return found, sha256(text)
 
@@ -137,7 +135,7 @@ def is_whole(url: str) -> bool:
         content = json.loads(text or b"")
         own = content.pop("sha256")
         return int(content["format"]) > FORMAT or own == _own_hash(content)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except _MALFORMED:
         return False
 
 
@@ -169,7 +167,10 @@ def check_schema(url: str, manifest: Manifest) -> None:
     sizes: dict[str, int] = {}
     for name, found in arrays.items():
         if name in schema:
-            problems += _differences(schema[name], found, manifest, sizes)
+            try:
+                problems += _differences(schema[name], found, manifest, sizes)
+            except _MALFORMED:
+                problems.append(f"array {name!r} has metadata that is none of Zarr's")
     if problems:
         raise DscError(
             f"{url}: is no store of {manifest.kind} in format {manifest.format}: "
@@ -186,6 +187,26 @@ def own_kind(url: str) -> str | None:
     except (ValueError, AttributeError, RecursionError):
         return None
     return kind if kind in kinds() else None
+
+
+def _is_well_formed(found: Manifest) -> bool:
+    """Whether every part has its type, and every chunk its checksum."""
+    texts = [*found.metadata, *found.metadata.values()] if _is_dict(found.metadata) else [None]
+    if not all(isinstance(text, str) for text in (found.kind, *texts)):
+        return False
+    if not (_is_dict(found.chunks) and _is_dict(found.checksums)):
+        return False
+    return found.chunks.keys() <= found.checksums.keys() and all(
+        isinstance(counts, list)
+        and all(type(n) is int and n >= 0 for n in counts)
+        and isinstance(digits := found.checksums[name], str)
+        and len(digits) == 8 * math.prod(counts)
+        for name, counts in found.chunks.items()
+    )
+
+
+def _is_dict(found: object) -> bool:
+    return isinstance(found, dict)
 
 
 def _own_hash(content: dict[str, Any]) -> str:
