@@ -74,7 +74,7 @@ def test_threads__memory_limit_is_what_the_process_may_use_in_all():
 
 def test_threads__a_limit_below_what_is_used_already_is_refused():
     with (
-        pytest.raises(DscError, match=r"memory_limit: this process already uses \d+ MB"),
+        pytest.raises(DscError, match=r"memory_limit: this process already uses [\d.]+ [MG]B"),
         open_engine("threads", 1, "1MB"),
     ):
         pass
