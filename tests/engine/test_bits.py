@@ -216,12 +216,15 @@ def test_learn__a_larger_array_on_a_client_is_no_reason_to_warn(windows, client)
 
 
 @pytest.mark.parametrize("case", ["disk-ksvd", "disk-mod"])
-@pytest.mark.parametrize("memory", [10**10, 10**6])
-def test_learn__same_bits_with_coordinates_kept_and_streamed(patches, reference, case, memory):
-    engine = Engine("synchronous", Resources(1, memory))
+@pytest.mark.parametrize("keep", [0.25, 0.0])
+def test_learn__same_bits_with_coordinates_kept_and_streamed(
+    patches, reference, case, keep, monkeypatch
+):
+    monkeypatch.setattr(plan, "KEEP_FRACTION", keep)
+    engine = Engine("synchronous", Resources(1, 10**10))
     basis = reference(case).basis
     made = make_plan(Workload(N_PATCHES, basis.n_coords, basis.n_pixels, 0, 320), engine.resources)
-    assert made.keep_coords is (memory > 10**9)
+    assert made.keep_coords is (keep > 0)
     assert_same(learn(patches, scheduler=engine, **CASES[case]), reference(case))
 
 
@@ -246,7 +249,8 @@ def test_learn__same_bits_for_any_task_size(
 def test_learn__same_bits_with_several_blocks_in_a_leaf(patches, case, monkeypatch):
     monkeypatch.setattr(loop, "BLOCK", 64)  # of leaves of 256; really 4096 of 8192 and more
     kept = learn(patches, scheduler="threads", n_workers=2, **CASES[case])
-    engine = Engine("synchronous", Resources(1, 10**6))
+    monkeypatch.setattr(plan, "KEEP_FRACTION", 0)
+    engine = Engine("synchronous", Resources(1, 10**10))
     assert_same(learn(patches, scheduler=engine, **CASES[case]), kept)
 
 

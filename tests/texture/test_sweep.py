@@ -336,7 +336,7 @@ def test_run_sweep__refuses_before_it_computes_anything(data, tmp_path):
     with pytest.raises(DscError, match="need at least two"):
         run(Dataset(data.images[:2], ("a", "a"), (None, None)), tmp_path / "s")
     few = Engine("synchronous", Resources(1, 10**5))
-    with pytest.raises(DscError, match=r"rotational, 4 atoms, diameter 7, sparsity 1: one task"):
+    with pytest.raises(DscError, match=r"rotational, 4 atoms, diameter 7, sparsity 1: learning"):
         run(data, tmp_path / "s", engine=few)
     assert not (tmp_path / "s").exists()
 
