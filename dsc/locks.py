@@ -24,30 +24,40 @@ from dsc.errors import DscError
 
 BEAT = 5.0  # seconds between two heartbeats
 STALE = 60.0  # without one, a lock is left over
+SAME = 5.0  # seconds by which the start of one process may seem to differ
+INSIDE = ".dsc.lock"
 
 _held: dict[Path, int] = {}  # how often this process has locked each
+_token = uuid4().hex  # of this process, in the locks that it holds
+_process = os.getpid()
 _change = threading.Lock()
 _beating: threading.Thread | None = None
 
 
 def lock_path(place: str | Path) -> Path:
-    """Where the lock of a folder is: beside it, since it may not be there yet."""
-    folder = Path(place).absolute()
+    """Where the lock of a folder is: beside it, since it may not be there yet.
+
+    It is inside where nothing can be written beside it.
+    """
+    folder = Path(os.path.realpath(place))
+    if not folder.name or (folder.is_dir() and not os.access(folder.parent, os.W_OK)):
+        return folder / INSIDE
     return folder.with_name(f".{folder.name}.lock")
 
 
 def last_beat(path: Path) -> float:
     """When the owner of a lock last said that it lives; long ago if there is none."""
     owner = _owner(path) if path.is_file() else None
-    if owner is None or _is_stale(path, owner):
+    try:
+        return -float("inf") if owner is None or _is_stale(path, owner) else path.stat().st_mtime
+    except FileNotFoundError:
         return -float("inf")
-    return path.stat().st_mtime
 
 
 def lock(path: Path, what: str) -> None:
     """Make the lock file `path`, or refuse because another process works on `what`."""
-    path = path.absolute()
     with _change:
+        _forget_those_of_a_parent()
         if path not in _held or not path.exists():
             _take(path, what)
         _held[path] = _held.get(path, 0) + 1
@@ -55,13 +65,29 @@ def lock(path: Path, what: str) -> None:
 
 
 def unlock(path: Path) -> None:
-    """Remove the lock file, once for every time that it was locked."""
-    path = path.absolute()
+    """Remove the lock file, once for every time that it was locked; others' locks stay."""
     with _change:
-        _held[path] = _held.get(path, 1) - 1
+        _forget_those_of_a_parent()
+        if path not in _held:
+            return
+        _held[path] -= 1
         if _held[path] <= 0:
             del _held[path]
-            path.unlink(missing_ok=True)
+            if _is_ours(path):
+                path.unlink(missing_ok=True)
+
+
+def _forget_those_of_a_parent() -> None:
+    """Of a process that was forked: what it inherits is not its own."""
+    global _token, _process
+    if _process != os.getpid():
+        _held.clear()
+        _token, _process = uuid4().hex, os.getpid()
+
+
+def _is_ours(path: Path) -> bool:
+    owner = _owner(path) if path.is_file() else None
+    return owner is not None and owner.get("token") == _token
 
 
 @contextmanager
@@ -76,7 +102,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
 
 def _take(path: Path, what: str) -> None:
     about = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
-    about["started"] = psutil.Process().create_time()
+    about |= {"started": psutil.Process().create_time(), "token": _token}
     while True:
         try:
             place = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
@@ -88,9 +114,12 @@ def _take(path: Path, what: str) -> None:
                     f"{what}: process {owner['pid']} on {owner['host']} works on it since {since}: "
                     f"wait for it, or end it (if it is gone for good, remove {path})"
                 ) from None
-            with suppress(FileNotFoundError):  # of all that see it, one takes it away
+            with suppress(FileNotFoundError):
                 aside = path.with_name(f"{path.name}.{uuid4().hex}")
                 path.rename(aside)
+                if owner is not None and _owner(aside) != owner:  # somebody was faster: put it back
+                    with suppress(FileExistsError):
+                        os.link(aside, path)
                 aside.unlink()
             continue
         with os.fdopen(place, "w") as file:
@@ -114,8 +143,10 @@ def _owner(path: Path) -> dict[str, Any] | None:
 def _is_stale(path: Path, owner: dict[str, Any]) -> bool:
     if owner["host"] == socket.gethostname():
         try:
-            return bool(psutil.Process(owner["pid"]).create_time() != owner["started"])
-        except (psutil.Error, KeyError, ValueError):
+            started = psutil.Process(owner["pid"]).create_time()
+            if abs(started - owner["started"]) < SAME:  # the clock may have been set meanwhile
+                return False
+        except (psutil.Error, KeyError, TypeError, ValueError):
             return True
     with suppress(FileNotFoundError):
         return time.time() - path.stat().st_mtime > STALE
@@ -136,4 +167,5 @@ def _beat() -> None:
         with _change:
             for path in _held:
                 with suppress(OSError):
-                    os.utime(path)
+                    if _is_ours(path):
+                        os.utime(path)

@@ -42,9 +42,10 @@ def save_checkpoint(path: Path, problems: Sequence[Problem], states: Sequence[St
         for basis in bases
     ]
     store = create(path, "checkpoint", sizes, {}, {"bases": about})
-    for name, array in arrays.items():
-        store.write(name, 0, array)
-    store.finish()
+    with store.writing():
+        for name, array in arrays.items():
+            store.write(name, 0, array)
+        store.finish()
 
 
 def load_checkpoint(path: Path) -> tuple[list[State], list[SteerableBasis]]:

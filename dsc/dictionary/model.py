@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -150,7 +151,8 @@ class Dictionary:
             parts = encode_parts(source, engine)
             store = None if out is None else create_codes(out, self.coder, source)
             tasks = part_tasks(encode_part, parts, EncodeStep(self.coder, store))
-            results = engine.compute(tasks, Stage("code the patches", source.n_patches))
+            with nullcontext() if store is None else store.writing():
+                results = engine.compute(tasks, Stage("code the patches", source.n_patches))
         # the exact sum, rounded once: the same for any chunks and tasks
         sse = math.fsum(error for errors, _ in results for error in errors)
         mse = sse / (source.n_patches * self.basis.n_pixels)
@@ -227,9 +229,10 @@ class Dictionary:
             **basis_variables(self.basis),
         }
         store = create(url, "model", sizes | basis_sizes(self.basis), {}, self._attributes())
-        for name, array in arrays.items():
-            store.write(name, 0, array)
-        store.finish()
+        with store.writing():
+            for name, array in arrays.items():
+                store.write(name, 0, array)
+            store.finish()
 
     @staticmethod
     def load(url: str | PathLike[str]) -> Dictionary:

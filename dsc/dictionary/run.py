@@ -18,7 +18,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from math import isfinite
 from os import PathLike
@@ -46,7 +46,7 @@ from dsc.files import (
     unseal,
     write_whole,
 )
-from dsc.locks import last_beat, lock, lock_path, unlock
+from dsc.locks import INSIDE, last_beat, lock, lock_path, unlock
 from dsc.show import Card, Event, duration
 from dsc.store import is_finished, open_store, remove_store
 
@@ -186,6 +186,11 @@ class Run:
         return bool(self.results) and all(_is_complete(self.path / name) for name in self.results)
 
     @property
+    def is_worked_on(self) -> bool:
+        """Whether a process that lives has locked the folder."""
+        return last_beat(lock_path(self.path)) > 0
+
+    @property
     def results(self) -> list[str]:
         """Names of the stores and files that finish the run."""
         return list(self._mark.get("results", ()))
@@ -205,7 +210,8 @@ class Run:
         """Whether there is anything, but for a mark that a kill has cut."""
         if not self.path.is_dir():
             return self.path.exists()
-        return any(entry.name != partial_path(Path(MARK)).name for entry in self.path.iterdir())
+        nothing = {partial_path(Path(MARK)).name, INSIDE}
+        return any(entry.name not in nothing for entry in self.path.iterdir())
 
     def _clear(self) -> None:
         """Remove what an earlier run wrote, its results first: then it is unfinished."""
@@ -257,7 +263,8 @@ class Run:
         if (bar := event.bar()) is not None:
             self._check_there()
             record = {"time": time.time(), "share": bar[0], "text": bar[1]}
-            write_whole(self.path / PULSE, json.dumps(record), durable=False)
+            with suppress(OSError):  # a sign of life is no reason to die
+                write_whole(self.path / PULSE, json.dumps(record), durable=False)
 
     def _check_there(self) -> None:
         if not (self.path / MARK).is_file():
@@ -300,7 +307,7 @@ class Run:
         pulse = self.pulse()
         progress = (pulse["share"], pulse["text"]) if pulse else None
         silence = time.time() - max(pulse.get("time", time.time()), last_beat(lock_path(self.path)))
-        if self.finished:
+        if self.finished and not self.is_worked_on:
             note, progress = "finished", None
         elif silence > SILENCE:
             note = "not finished"

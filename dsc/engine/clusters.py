@@ -107,9 +107,19 @@ class Watch:
 
         Workers that vanish while they are asked are left out.
         """
+        self._filled = time.monotonic()
+        wanted = None
         while not (workers := self.look(report)):
+            # a cluster that grows with its work needs some
+            wanted = wanted or self.client.submit(int, pure=False)
             time.sleep(PERIOD)
+        begin = time.monotonic()
         while new := [name for name in workers if name not in self._seen]:
+            if time.monotonic() - begin > self.patience:
+                raise DscError(
+                    f"worker {new[0]} cannot be reached from the scheduler at {self.address} for "
+                    f"{self.patience:.0f} s: end it, or open the way to it, then {AGAIN}"
+                )
             ask = partial(self.client.run, numerics_fingerprint, workers=new, on_error="return")
             for name, found in self.patiently(ask, report).items():
                 if isinstance(found, dict):

@@ -82,6 +82,8 @@ def extract_patches(
     """
     config = PatchConfig() if config is None else config
     check_free(out)
+    if isinstance(progress, Meter):  # of an engine, which closes it
+        return _extract(inputs, out, config, progress)
     meter = Meter(*listener_of(progress))
     try:
         return _extract(inputs, out, config, meter)
@@ -102,18 +104,19 @@ def _extract(
         )
     basis = None if config.materialize is None else make_basis(config.materialize, config.diameter)
     store = _create(out, choice, basis)
-    write_album(store, choice.images, choice.scans)
-    DECODED.clear()
-    _write_positions(store, choice)
-    if basis is not None:
-        for name, array in basis_variables(basis).items():
-            store.write(name, 0, array)
-        chunk = store.chunks("coords")[0]
-        meter.begin(Stage("project the patches", n_patches))
-        for start in range(0, n_patches, chunk):
-            meter.show(start)
-            materialize_span(store, start, min(start + chunk, n_patches))
-    return of_store(store.finish())
+    with store.writing():
+        write_album(store, choice.images, choice.scans)
+        DECODED.clear()
+        _write_positions(store, choice)
+        if basis is not None:
+            for name, array in basis_variables(basis).items():
+                store.write(name, 0, array)
+            chunk = store.chunks("coords")[0]
+            meter.begin(Stage("project the patches", n_patches))
+            for start in range(0, n_patches, chunk):
+                meter.show(start)
+                materialize_span(store, start, min(start + chunk, n_patches))
+        return of_store(store.finish())
 
 
 def _look(inputs: Inputs, config: PatchConfig, meter: Meter) -> _Choice:

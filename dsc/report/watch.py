@@ -78,7 +78,7 @@ def _with_settings(card: Card, settings: list[dict[str, Any]]) -> Card:
 
 def _is_finished(path: Path) -> bool:
     try:
-        return Run(path).finished
+        return Run(path).finished and not Run(path).is_worked_on
     except (DscError, OSError):
         return False
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike
@@ -98,6 +100,16 @@ class Store:
             if "://" not in self.url:
                 unlock(lock_path(self.url))
         return open_store(self.url, self.kind)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """While it is written and finished: if that fails, others may write at its place."""
+        try:
+            yield
+        except BaseException:
+            if "://" not in self.url:
+                unlock(lock_path(self.url))
+            raise
 
     def zarr(self) -> StrictStore:
         """The store for other readers of Zarr, with the same checks."""

@@ -167,9 +167,10 @@ class TextureModel:
             "diameter": side,
         }
         store = create(url, "texture", sizes, {}, attributes)
-        for name, array in arrays.items():
-            store.write(name, 0, array)
-        store.finish()
+        with store.writing():
+            for name, array in arrays.items():
+                store.write(name, 0, array)
+            store.finish()
 
     @staticmethod
     def load(path: str | PathLike[str]) -> TextureModel:
