@@ -192,6 +192,7 @@ def _larger(builder, a, b):
 add = _elementwise(ir.IRBuilder.fadd, "a + b.")
 sub = _elementwise(ir.IRBuilder.fsub, "a - b.")
 mul = _elementwise(ir.IRBuilder.fmul, "a * b.")
+divide = _elementwise(ir.IRBuilder.fdiv, "a / b.")
 maximum = _elementwise(_larger, "The larger one, lane by lane (b where they do not compare).")
 
 
@@ -280,6 +281,19 @@ def _fold(builder, vector, combine):
         vector = combine(builder, vector, builder.shuffle_vector(vector, undefined, mask))
         width //= 2
     return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+
+@intrinsic
+def reverse(typingctx, a):
+    """The lanes in the opposite order."""
+    if a != f32x8:
+        return None
+
+    def codegen(context, builder, signature, args):
+        lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(reversed(range(LANES))))
+        return builder.shuffle_vector(args[0], ir.Constant(_VECTOR, ir.Undefined), lanes)
+
+    return f32x8(a), codegen
 
 
 @intrinsic

@@ -9,6 +9,7 @@ import numpy as np
 EMPTY = 65535
 ZERO_RESIDUAL = 1e-6  # of the patch's norm: nothing is left to gain
 DEPENDENT = 1e-5  # squared distance of a unit atom from the span of those already chosen
+NEW = 1e-4  # what is new in an atom counts as this share of its energy at least
 
 
 def turn(coords, frequency, theta):
@@ -40,8 +41,8 @@ class Pursuit(NamedTuple):
     error: np.ndarray  # (patch,)
 
 
-def omp(coords, atoms, frequency, sparsity, n_angles, tolerance=0.0):
-    """Orthogonal matching pursuit on the explicit augmented dictionary."""
+def pursue(coords, atoms, frequency, sparsity, n_angles, tolerance=0.0, pursuit="ols"):
+    """Orthogonal least squares, or matching pursuit, on the explicit augmented dictionary."""
     coords = np.asarray(coords, np.float64)
     dictionary = augmented(atoms, frequency, n_angles)
     choice = np.full((len(coords), sparsity), -1)
@@ -49,16 +50,22 @@ def omp(coords, atoms, frequency, sparsity, n_angles, tolerance=0.0):
     residual = coords.copy()
     enough = np.maximum(tolerance, ZERO_RESIDUAL**2 * (coords**2).sum(1))
     live = np.ones(len(coords), bool)
+    new = np.ones((len(coords), len(dictionary)))
+    chosen = np.zeros((len(coords), sparsity, coords.shape[1]))
     for k in range(sparsity):
-        score = np.abs(residual @ dictionary.T)
+        if pursuit == "ols" and k:
+            q = np.linalg.qr(chosen[:, :k].swapaxes(1, 2))[0]
+            new = 1 - (np.einsum("pck,ac->pak", q, dictionary) ** 2).sum(2)
+        score = np.abs(residual @ dictionary.T) / np.sqrt(np.maximum(new, NEW))
         best = score.argmax(1)
         live &= ((residual**2).sum(1) > enough) & (score.max(1) > 0)
         live[live] = distance(dictionary[best[live]], dictionary[choice[live, :k]]) >= DEPENDENT
         choice[live, k] = best[live]
-        chosen = dictionary[choice[live, : k + 1]]  # (patch, slot, coord)
-        right = chosen @ coords[live, :, None]
-        coef[live, : k + 1] = np.linalg.solve(chosen @ chosen.swapaxes(1, 2), right)[..., 0]
-        residual[live] = coords[live] - np.einsum("pk,pkc->pc", coef[live, : k + 1], chosen)
+        chosen[:, k] = dictionary[choice[:, k]]
+        some = chosen[live, : k + 1]  # (patch, slot, coord)
+        right = some @ coords[live, :, None]
+        coef[live, : k + 1] = np.linalg.solve(some @ some.swapaxes(1, 2), right)[..., 0]
+        residual[live] = coords[live] - np.einsum("pk,pkc->pc", coef[live, : k + 1], some)
     atom, angle = np.divmod(choice, n_angles)
     return Pursuit(
         np.where(choice < 0, EMPTY, atom),
@@ -75,7 +82,7 @@ def distance(new, chosen):
     return (new**2).sum(1) - (cross * inside).sum((1, 2))
 
 
-def forks(coords, atoms, frequency, n_angles, one, other):
+def forks(coords, atoms, frequency, n_angles, one, other, pursuit="ols"):
     """Where two codes of the same patches first choose differently, and how close the choices are.
 
     `one` and `other` are (atom, angle) pairs of (patch, slot). Returns the patch numbers and, for
@@ -92,9 +99,10 @@ def forks(coords, atoms, frequency, n_angles, one, other):
         k = int((rows[0][p] != rows[1][p]).argmax())
         pair = np.array([rows[0][p, k], rows[1][p, k]])
         x = np.asarray(coords[p], np.float64)
-        chosen = dictionary[rows[0][p, :k]]
-        residual = x - chosen.T @ np.linalg.lstsq(chosen.T, x, rcond=None)[0]
-        low, high = np.sort(np.abs(dictionary[pair] @ residual))
+        q = np.linalg.qr(dictionary[rows[0][p, :k]].T)[0]
+        new = 1 - ((dictionary[pair] @ q) ** 2).sum(1) if pursuit == "ols" else np.ones(2)
+        scores = np.abs(dictionary[pair] @ (x - q @ (q.T @ x))) / np.sqrt(np.maximum(new, NEW))
+        low, high = np.sort(scores)
         gaps.append((high - low) / high if (pair >= 0).all() else np.inf)
     return patches, np.array(gaps)
 

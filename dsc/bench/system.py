@@ -18,7 +18,7 @@ from dsc.bench.timing import Say, best_of_each
 from dsc.dictionary import LearnConfig, learn, workload_of
 from dsc.engine import BLOCK, MergeTree, leaf_size
 from dsc.patches import PatchConfig, PatchSource, extract_patches
-from dsc.pursuit import Coder, Codes, encode
+from dsc.pursuit import Codes, encode
 from dsc.update import UPDATES, MeasureStatistics, measure, random_atoms, solve
 
 CODING = LearnConfig(n_atoms=20, sparsity=4, n_iterations=5)
@@ -60,7 +60,7 @@ def bare_loop(coords: NDArray[np.float32], basis: SteerableBasis, config: LearnC
     size = leaf_size(workload_of(len(coords), basis, config))
     kinds = [UPDATES[config.update]] * config.n_iterations
     for kind in [*kinds, MeasureStatistics]:
-        coder = Coder(atoms, basis, config.sparsity, config.resolve(basis))
+        coder = config.coder(atoms, basis)
         tree = MergeTree[Any]()
         for start in range(0, len(coords), size):
             total: Any = None

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dsc.basis import BASES, SteerableBasis
 from dsc.errors import DscError
 from dsc.options import Options, option
-from dsc.pursuit import EMPTY, check_angles
+from dsc.pursuit import EMPTY, PURSUITS, Coder, check_angles
 from dsc.update import UPDATES
 
 INITS = ("random", "patches")
@@ -30,6 +33,13 @@ class LearnConfig(Options):
     basis: str = option(
         "disk", "Coordinates of a patch; pixels is a standard dictionary.", tuple(BASES)
     )
+    pursuit: str = option(
+        "ols",
+        "How atoms are chosen: ols takes what lowers the error most, omp what resembles the rest "
+        "most.",
+        PURSUITS,
+    )
+    refine: bool = option(False, "Refine angles between those of the grid.")
     update: str = option("ksvd", "How atoms are updated.", tuple(UPDATES))
     init: str = option("random", "Start from random atoms, or from patches of the set.", INITS)
     replace_twins: float | None = option(
@@ -62,4 +72,9 @@ class LearnConfig(Options):
                 f"sparsity: found {self.sparsity}, need at most {basis.n_coords}, the coordinates "
                 f"of the {basis.name} basis of diameter {basis.diameter}"
             )
-        return check_angles(self.n_angles, basis)
+        return check_angles(self.n_angles, basis, self.refine)
+
+    def coder(self, atoms: NDArray[np.float32], basis: SteerableBasis) -> Coder:
+        """What codes patches with these atoms."""
+        n_angles = self.resolve(basis)
+        return Coder(atoms, basis, self.sparsity, n_angles, self.pursuit, self.refine)

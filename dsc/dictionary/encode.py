@@ -108,7 +108,7 @@ def create_codes(url: str | PathLike[str], coder: Coder, source: PatchSource) ->
         {"patch": source.n_patches, "slot": coder.sparsity},
         {"patch": chunk_size(source.n_patches), "slot": coder.sparsity},
         {
-            "n_angles": coder.n_angles,
+            "n_angles": coder.code_angles,
             "atoms_sha256": coder.sha256,
             "patches_fingerprint": source.fingerprint,
         },

@@ -35,7 +35,7 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
     Patches are rows: square ones flattened, (n_samples, diameter²), in an array or a data frame;
     or they are images (n_samples, diameter, diameter). A code is a row over all atoms at all
     angles, (n_samples, n_components · n_angles): column m · n_angles + r is atom m rotated by
-    2πr / n_angles.
+    2πr / n_angles; with `refine`, n_angles is 64 times that given.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
         Size of the angle grid; None for 60, or 1 for the pixel basis.
     max_iter
         Passes over the patches; the alias of `n_iterations`.
-    basis, update, init, center, unit
+    basis, pursuit, refine, update, init, center, unit
         As in `dsc.learn` and `dsc.ArrayPatches`.
     sparse_output
         Whether `transform` gives a sparse array; otherwise a dense one, which `set_output` needs
@@ -93,6 +93,8 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
         n_angles: int | None = None,
         max_iter: int = 10,
         basis: str = "disk",
+        pursuit: str = "ols",
+        refine: bool = False,
         update: str = "ksvd",
         init: str = "random",
         center: bool = False,
@@ -107,6 +109,8 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
         self.n_angles = n_angles
         self.max_iter = max_iter
         self.basis = basis
+        self.pursuit = pursuit
+        self.refine = refine
         self.update = update
         self.init = init
         self.center = center

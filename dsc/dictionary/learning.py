@@ -31,7 +31,6 @@ from dsc.dictionary.run import MODEL, Identity, Run, RunTarget
 from dsc.engine import BLOCK, Engine, Plan, numerics_fingerprint, open_engine, readable
 from dsc.errors import DscError
 from dsc.patches import StoredPatches, as_source, open_patches
-from dsc.pursuit import Coder
 from dsc.show import Card, Notice
 from dsc.store import is_finished
 from dsc.update import UPDATES, random_atoms
@@ -67,10 +66,10 @@ def learn(
     progress
         As in `learn_many`: None, the default, shows a live card in a notebook.
     **options
-        The other fields of `LearnConfig`: n_angles, n_iterations, basis ("disk", "annular",
-        "pixels"), update ("ksvd", "mod"), init ("random", "patches"), replace_twins,
-        min_improvement, seed. And how to run, as in `learn_many`: scheduler, n_workers,
-        memory_limit, patience, tls, overwrite.
+        The other fields of `LearnConfig`: n_angles, n_iterations, basis ("disk", "bessel",
+        "annular", "pixels"), pursuit ("ols", "omp"), refine, update ("ksvd", "mod"), init
+        ("random", "patches"), replace_twins, min_improvement, seed. And how to run, as
+        in `learn_many`: scheduler, n_workers, memory_limit, patience, tls, overwrite.
     """
     how = {name: options.pop(name) for name in RUN_OPTIONS if name in options}
     config = LearnConfig.from_options(
@@ -264,7 +263,7 @@ def plan(patches: Any, n_atoms: int = 20, sparsity: int = 4, **options: Any) -> 
         resources = engine.resources
     n_sample = min(source.n_patches, CALIBRATION)
     part = Part(source.part(0, n_sample), 0, n_sample, n_sample)
-    coder = Coder(start_atoms(problem), basis, config.sparsity, config.resolve(basis))
+    coder = config.coder(start_atoms(problem), basis)
     step = Step(coder, UPDATES[config.update], None, with_rest=False)
     seconds = []
     for _ in range(2):  # the first one compiles

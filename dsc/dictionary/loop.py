@@ -29,7 +29,7 @@ from dsc.engine import (
 )
 from dsc.images import CACHE_BYTES
 from dsc.patches import PatchSource
-from dsc.pursuit import Coder, table_bytes
+from dsc.pursuit import FINER, Coder, table_bytes
 from dsc.show import Stage
 from dsc.update import (
     UPDATES,
@@ -147,7 +147,8 @@ class MemoryPart:
 def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> Workload:
     """What a pass over so many patches takes."""
     n_atoms, entries = config.n_atoms, basis.n_pixels * basis.n_coords
-    tables = table_bytes(n_atoms, basis, config.resolve(basis))
+    n_angles = config.resolve(basis) * (FINER if config.refine else 1)
+    tables = table_bytes(n_atoms, basis, n_angles, config.sparsity)
     solving = solve_bytes(config.update, n_atoms, basis, config.replace_twins is not None)
     return Workload(
         n_patches,
@@ -227,7 +228,7 @@ def _step(problem: Problem, state: State) -> Step:
     is_last = stalled or state.iteration >= config.n_iterations
     settles = state.iteration >= config.n_iterations - SETTLE
     return Step(
-        Coder(state.atoms, problem.basis, config.sparsity, config.resolve(problem.basis)),
+        config.coder(state.atoms, problem.basis),
         MeasureStatistics if is_last else UPDATES[config.update],
         None if settles else config.replace_twins,
         with_rest=bool(np.isnan(state.rest)),

@@ -85,12 +85,12 @@ class Dictionary:
     @cached_property
     def coder(self) -> Coder:
         """What codes patches with these atoms."""
-        return Coder(self.atoms, self.basis, self.config.sparsity, self.n_angles)
+        return self.config.coder(self.atoms, self.basis)
 
     @property
     def n_angles(self) -> int:
-        """Size of the angle grid."""
-        return self.config.resolve(self.basis)
+        """Size of the grid on which the angles of its codes are."""
+        return self.coder.code_angles
 
     @property
     def mse(self) -> float:

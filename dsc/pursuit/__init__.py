@@ -1,8 +1,10 @@
-"""Rotational orthogonal matching pursuit."""
+"""Rotational sparse coding: orthogonal least squares and orthogonal matching pursuit."""
 
 from dsc.pursuit.coder import (
     EMPTY,
+    FINER,
     MOST_STILL,
+    PURSUITS,
     Coder,
     Codes,
     check_angles,

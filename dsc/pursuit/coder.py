@@ -1,4 +1,4 @@
-"""Rotational orthogonal matching pursuit: the `Coder`, and the `Codes` that it makes."""
+"""Rotational sparse coding: the `Coder`, and the `Codes` that it makes."""
 
 from __future__ import annotations
 
@@ -6,19 +6,28 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsc.basis import SteerableBasis, as_rows, bad_values, check_values, row_chunks
-from dsc.errors import DscError, count_problem
-from dsc.pursuit import kernels, still
-from dsc.pursuit.tables import Rotations, rotation_tables, search_tables, still_tables
+from dsc.errors import DscError, count_problem, unknown_choice
+from dsc.pursuit import kernels, rotating, single, still
+from dsc.pursuit.tables import (
+    Rotations,
+    choice_tables,
+    fine_cosines,
+    rotation_tables,
+    search_tables,
+    still_tables,
+)
 from dsc.show import Card
 
 EMPTY = kernels.EMPTY
 DEFAULT_ANGLES = 60
+PURSUITS = ("ols", "omp")
+FINER = rotating.FINER
 NORM_ACCURACY = 1e-3
 MOST_STILL = 2048  # atoms whose Gram matrix is kept, 16 MB of it
 
@@ -97,7 +106,7 @@ class Codes:
 
 @dataclass(frozen=True, eq=False)
 class Coder:
-    """Codes patches by rotated atoms with orthogonal matching pursuit.
+    """Codes patches by rotated atoms.
 
     What the kernels look up is made once for an instance; only the fields travel to other
     processes.
@@ -113,19 +122,29 @@ class Coder:
         angles.
     n_angles
         Size of the angle grid.
+    pursuit
+        "ols", orthogonal least squares, takes the (atom, angle) that lowers the error most; "omp",
+        orthogonal matching pursuit, that of largest correlation with the residual.
+    refine
+        Whether angles are refined between those of the grid, on one that is 64 times finer.
     """
 
     atoms: Floats
     basis: SteerableBasis
     sparsity: int
     n_angles: int
+    pursuit: str = "ols"
+    refine: bool = False
 
     def __post_init__(self) -> None:
+        if self.pursuit not in PURSUITS:
+            raise unknown_choice("pursuit", self.pursuit, PURSUITS)
         n_coords = self.basis.n_coords
         if problem := count_problem("sparsity", self.sparsity, 1, n_coords):
             raise DscError(f"{problem}, the coordinates of this basis")
         object.__setattr__(self, "sparsity", int(self.sparsity))
-        object.__setattr__(self, "n_angles", check_angles(self.n_angles, self.basis))
+        object.__setattr__(self, "n_angles", check_angles(self.n_angles, self.basis, self.refine))
+        object.__setattr__(self, "refine", bool(self.refine) and self.n_angles > 1)
         object.__setattr__(self, "atoms", check_atoms(self.atoms, self.basis))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -140,10 +159,10 @@ class Coder:
     def encode(self, coords: ArrayLike, tolerance: float = 0.0) -> Codes:
         """Codes of patches (patch, coord), as from `basis.project`.
 
-        Each step takes the (atom, angle) of largest absolute correlation with the residual, ties
-        to the lowest, then refits all coefficients. A patch keeps empty slots when nothing is left
-        to gain: its residual is zero (below 1e-6 of its norm) or the next atom depends on those
-        chosen. Coding stops once the residual energy (in coordinates) is at most `tolerance`.
+        Each step takes the (atom, angle) of largest score, ties to the lowest, then refits all
+        coefficients. A patch keeps empty slots when nothing is left to gain: its residual is zero
+        (below 1e-6 of its norm) or the next atom depends on those chosen. Coding stops once the
+        residual energy (in coordinates) is at most `tolerance`.
         """
         if not tolerance >= 0:
             raise DscError(f"tolerance: found {tolerance}, need an energy ≥ 0")
@@ -153,14 +172,13 @@ class Coder:
             angle=np.zeros((len(rows), self.sparsity), np.uint16),
             coef=np.zeros((len(rows), self.sparsity), np.float32),
             error=np.zeros(len(rows), np.float32),
-            n_angles=self.n_angles,
+            n_angles=self.code_angles,
         )
         pursue, tables = self._pursuit
         for part, chunk in row_chunks(rows):
             bad = pursue(
                 chunk,
                 float(tolerance),
-                self.sparsity,
                 *tables,
                 codes.atom[part],
                 codes.angle[part],
@@ -201,18 +219,35 @@ class Coder:
         mapped = residual @ self.basis.gram
         return residual, float(np.einsum("pc,pc->", mapped, residual, dtype=np.float64))
 
+    @property
+    def code_angles(self) -> int:
+        """Size of the grid on which the angles of codes are."""
+        return self.n_angles * (FINER if self.refine else 1)
+
     @cached_property
     def _rotations(self) -> Rotations:
         """What rotates the atoms."""
-        return rotation_tables(self.atoms, self.basis, self.n_angles)
+        return rotation_tables(self.atoms, self.basis, self.code_angles)
 
     @cached_property
     def _pursuit(self) -> tuple[Callable[..., int], tuple[Any, ...]]:
         """The kernel that codes with these atoms, and what it looks up."""
+        how = (self.sparsity, self.pursuit == "ols")
         if self.n_angles == 1 and len(self.atoms) <= MOST_STILL:
-            return still.pursue, still_tables(self.atoms)
-        search = search_tables(self.atoms, self.basis, self.n_angles)
-        return kernels.pursue, (*self._rotations, *search)
+            return still.pursue, (*how, *still_tables(self.atoms))
+        if self.sparsity == 1 and not self.refine:
+            search = search_tables(self.atoms, self.basis, self.n_angles)
+            return single.pursue, (*self._rotations, *search)
+        choice = choice_tables(self.atoms, self.basis, self.n_angles, not self.refine)
+        fine = fine_cosines(self.code_angles if self.refine else 0)
+        return rotating.pursue, (*how, fine, *self._rotations, *choice)
+
+
+class HowToCode(TypedDict, total=False):
+    """Options of `encode`; see `Coder`."""
+
+    pursuit: str
+    refine: bool
 
 
 def encode(
@@ -222,8 +257,9 @@ def encode(
     sparsity: int,
     n_angles: int | None = None,
     tolerance: float = 0.0,
+    **how: Unpack[HowToCode],
 ) -> Codes:
-    """Code patches by rotated atoms with orthogonal matching pursuit; see `Coder.encode`.
+    """Code patches by rotated atoms; see `Coder.encode`.
 
     Parameters
     ----------
@@ -238,7 +274,12 @@ def encode(
     n_angles
         Size of the angle grid; None for 60, or 1 if nothing in the basis rotates.
     tolerance
-        Stop coding a patch once its residual energy (in coordinates) is at most this.
+        Stop coding a patch once its residual energy (in coordinates) is at most this; 0 by default.
+    pursuit
+        "ols" (the default) takes the (atom, angle) that lowers the error most, "omp" that of
+        largest correlation with what is left.
+    refine
+        Whether angles are refined between those of the grid; False by default.
 
     Examples
     --------
@@ -251,7 +292,7 @@ def encode(
     >>> codes.atom.tolist(), codes.angle.tolist()
     ([[1, 65535]], [[10, 0]])
     """
-    coder = Coder(np.asarray(atoms), basis, sparsity, check_angles(n_angles, basis))
+    coder = Coder(np.asarray(atoms), basis, sparsity, check_angles(n_angles, basis), **how)
     return coder.encode(coords, tolerance)
 
 
@@ -299,10 +340,11 @@ def check_atoms(atoms: ArrayLike, basis: SteerableBasis) -> Floats:
     return dictionary
 
 
-def check_angles(n_angles: int | None, basis: SteerableBasis) -> int:
+def check_angles(n_angles: int | None, basis: SteerableBasis, refine: bool = False) -> int:
     """The size of the angle grid, by default 60, or 1 where nothing rotates."""
     if n_angles is None:
         return DEFAULT_ANGLES if basis.max_frequency else 1
-    if problem := count_problem("n_angles", n_angles, 1, EMPTY):
-        raise DscError(f"{problem}, what a stored code can hold")
+    most = EMPTY // FINER if refine else EMPTY
+    if problem := count_problem("n_angles", n_angles, 1, most):
+        raise DscError(f"{problem}, what a stored code can hold{' refined' if refine else ''}")
     return int(n_angles)

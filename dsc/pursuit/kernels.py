@@ -1,4 +1,4 @@
-"""The compiled loops of rotational OMP.
+"""What the compiled loops of the pursuit share.
 
 For a residual r and an atom d, with A_t and B_t inner products over the radial index only,
 
@@ -7,16 +7,12 @@ For a residual r and an atom d, with A_t and B_t inner products over the radial 
 
 costs 2n multiply-adds for all angles together. `correlate` computes A and B of all atoms for 16
 patches, a patch per lane, with the bound Σ_t √(A_t² + B_t²) ≥ |⟨r, R(θ) d⟩|. `scores` evaluates the
-angles of one (atom, patch) pair, an angle per lane; only pairs whose bound reaches the patch's best
-score so far get there.
+angles of one (atom, patch) pair, an angle per lane.
 
 Angles are folded. With θ in [0, π/2], E and O the sums over even and odd t, C and S those of the
 cosines and sines, the four angles ±θ and π±θ share four sums, and the largest |·| of the four is
 max(|CE+SE| + |CO+SO|, |CE−SE| + |CO−SO|). Where the number of angles is no multiple of four, all
 frequencies count as even and θ runs over [0, π]: the same formula, for the two angles ±θ.
-
-Every patch goes through the same operations in the same order whatever its neighbours: results do
-not depend on how rows are split into calls, to the bit.
 """
 
 from __future__ import annotations
@@ -59,6 +55,7 @@ LARGEST_ENERGY = 1e37  # of a patch: float32 holds little more
 SMALLEST_SCALE = 2.0**-126  # of a patch: one over it is still a float32
 NO_GAIN = 1e-18  # a correlation with a patch of unit size whose square float32 cannot hold
 DEPENDENT = 1e-5  # squared distance of an atom from the span of those already chosen
+NEW = 1e-4  # what is new in an atom counts as this share of its energy at least
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 _inline = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
@@ -180,64 +177,6 @@ def scores(waves, w, table, n_even, n_frequencies, out):
 
 
 @_inline
-def lowest_angle(waves, w, table, n_even, n_frequencies, n_angles, score, best):
-    """The lowest angle whose score is `best`: unfolds what `scores` found."""
-    fold = 2 if n_angles % 4 == 0 else 1
-    half = n_angles // 2
-    lowest = n_angles
-    for j in range(n_angles // (2 * fold) + 1):
-        if score[j] != best:
-            continue
-        ce, se, co, so = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-        i, c = w, (j // ANGLES * n_frequencies) * 2 * ANGLES + j % ANGLES
-        for _ in range(n_even):
-            ce = fma(waves[i], table[c], ce)
-            se = fma(waves[i + BLOCK], table[c + ANGLES], se)
-            i += 2 * BLOCK
-            c += 2 * ANGLES
-        for _ in range(n_even, n_frequencies):
-            co = fma(waves[i], table[c], co)
-            so = fma(waves[i + BLOCK], table[c + ANGLES], so)
-            i += 2 * BLOCK
-            c += 2 * ANGLES
-        # c(θ) = a + b, c(π + θ) = a − b; c(−θ) = p + q, c(π − θ) = p − q
-        a, b, p, q = ce + se, co + so, ce - se, co - so
-        if abs(a) + abs(b) == best:
-            lowest = min(lowest, j if a * b >= 0 else half + j)
-        if abs(p) + abs(q) == best:
-            opposite = fold == 2 and p * q <= 0
-            lowest = min(lowest, half - j if opposite else (n_angles - j) % n_angles)
-    return lowest
-
-
-@_inline
-def select(
-    waves, bound, n_atoms, first, lane, table, n_even, n_frequencies, n_angles, trial, winner, left
-):
-    """The (atom, angle) of largest score for one patch, ties to the lowest: (atom, angle, score).
-
-    `trial` and `winner` are scratch of the size of the folded angles, `left` of the atoms.
-    """
-    size = n_frequencies * 2 * BLOCK
-    best_atom = first
-    best = scores(waves, first * size + lane, table, n_even, n_frequencies, winner)
-    n_left = 0
-    for m in range(n_atoms):  # list them without a branch, which could not be predicted
-        left[n_left] = m
-        n_left += (bound[m * BLOCK + lane] >= best) & (m != first)
-    for i in range(n_left):
-        m = left[i]
-        score = scores(waves, m * size + lane, table, n_even, n_frequencies, trial)
-        if score > best or (score == best and m < best_atom):
-            best, best_atom = score, m
-            for j in range(0, trial.size, LANES):
-                store(winner, j, load(trial, j))
-    w = best_atom * size + lane
-    angle = lowest_angle(waves, w, table, n_even, n_frequencies, n_angles, winner, best)
-    return best_atom, angle, best
-
-
-@_inline
 def dot(a, i, b, j):
     """⟨a_i, b_j⟩ of two padded rows, in float64."""
     total = zeros_wide()
@@ -255,34 +194,33 @@ def rotate(atoms, swapped, m, cos, sin, angle, out, slot):
 
 
 @_inline
-def refit(patches, lane, chosen, k, inverse, projection, coefs):
+def refit(patches, lane, chosen, k, inverse, projection, coefs, lower):
     """Least squares of one patch on k + 1 chosen atoms, by one more row of the Cholesky factor.
 
     With G = L Lᵀ the Gram matrix of the chosen atoms and b their products with the patch, the
     coefficients are L⁻ᵀ (L⁻¹ b). Keeping the rows of L⁻¹ (`inverse`) and L⁻¹ b (`projection`), a
     new atom adds one row, one entry, and one multiple of that row to the coefficients.
 
-    patches (lane, coord padded), chosen (lane · slot, coord padded), inverse (lane, slot, slot),
-    projection and coefs (lane, slot). Returns by how much the residual energy falls, or −1 if the
-    new atom depends on the others (then coefs stay as they were).
+    patches (lane, coord padded), chosen (slot, coord padded), inverse (slot, slot), projection and
+    coefs (slot); lower (slot) gets the new row of L. Returns by how much the residual energy falls,
+    or −1 if the new atom depends on the others (then coefs stay as they were).
     """
-    first = lane * coefs.shape[1]
-    new = first + k
     square, product = zeros_wide(), zeros_wide()
     for c in range(0, patches.shape[1], LANES):
-        g = load(chosen, (new, c))
+        g = load(chosen, (k, c))
         square = fma_wide(g, g, square)
         product = fma_wide(g, load(patches, (lane, c)), product)
     pivot, target = total_wide(square), total_wide(product)
     for i in range(k):
-        inverse[lane, k, i] = dot(chosen, new, chosen, first + i)
+        inverse[k, i] = dot(chosen, k, chosen, i)
     for i in range(k - 1, -1, -1):  # the row of L is L⁻¹ times the products with the others
         value = 0.0
         for j in range(i + 1):
-            value += inverse[lane, i, j] * inverse[lane, k, j]
-        inverse[lane, k, i] = value
+            value += inverse[i, j] * inverse[k, j]
+        inverse[k, i] = value
+        lower[i] = value
         pivot -= value * value
-        target -= value * projection[lane, i]
+        target -= value * projection[i]
     if pivot < DEPENDENT:
         return -1.0
     scale = 1 / np.sqrt(pivot)
@@ -290,24 +228,13 @@ def refit(patches, lane, chosen, k, inverse, projection, coefs):
     for i in range(k):
         value = 0.0
         for j in range(i, k):
-            value += inverse[lane, k, j] * inverse[lane, j, i]
-        inverse[lane, k, i] = -scale * value
-        coefs[lane, i] += gain * inverse[lane, k, i]
-    inverse[lane, k, k] = scale
-    coefs[lane, k] = gain * scale
-    projection[lane, k] = gain
+            value += inverse[k, j] * inverse[j, i]
+        inverse[k, i] = -scale * value
+        coefs[i] += gain * inverse[k, i]
+    inverse[k, k] = scale
+    coefs[k] = gain * scale
+    projection[k] = gain
     return gain * gain
-
-
-@_inline
-def subtract(patches, lane, chosen, k, coefs, residual):
-    """residual = patch − Σ coefs · chosen, over k + 1 atoms."""
-    first = lane * coefs.shape[1]
-    for i in range(k + 1):
-        a = splat(np.float32(coefs[lane, i]))
-        for c in range(0, patches.shape[1], LANES):
-            r = load(patches, (lane, c)) if i == 0 else load(residual, (lane, c))
-            store(residual, (lane, c), fnma(a, load(chosen, (first + i, c)), r))
 
 
 @_inline
@@ -353,105 +280,6 @@ def take_patch(coords, p, order, patches, lane):
     for c in range(0, patches.shape[1], LANES):
         store(patches, (lane, c), mul(load(patches, (lane, c)), shrink))
     return raw, scale
-
-
-@_compile
-def pursue(
-    coords,
-    tolerance,
-    sparsity,
-    atoms,
-    swapped,
-    order,
-    coord_cos,
-    coord_sin,
-    packed,
-    rows_of,
-    n_even,
-    table,
-    n_rounds,
-    out_atom,
-    out_angle,
-    out_coef,
-    out_error,
-):
-    """Rotational OMP of all rows of `coords` (patch, coord), a block at a time.
-
-    `atoms` to `coord_sin` are the `Rotations` and `packed` to `n_rounds` the `Search` of `tables`.
-    out_* (patch, slot) and out_error (patch,) come in as empty codes. Returns −1, or the number of
-    the first patch whose energy is no number that can be coded.
-    """
-    n_patches = coords.shape[0]
-    n_atoms, padded = atoms.shape
-    n_angles = coord_cos.shape[0]
-    n_frequencies = rows_of.size
-    n_packed = n_atoms + n_atoms % 2
-    columns = np.zeros(padded * BLOCK, np.float32)
-    patches = np.zeros((BLOCK, padded), np.float32)
-    residual = np.zeros((BLOCK, padded), np.float32)
-    waves = np.zeros(n_packed * n_frequencies * 2 * BLOCK, np.float32)
-    bound = np.zeros(n_packed * BLOCK, np.float32)
-    first = np.zeros(BLOCK, np.float32)
-    chosen = np.zeros((BLOCK * sparsity, padded), np.float32)
-    inverse = np.zeros((BLOCK, sparsity, sparsity))
-    projection = np.zeros((BLOCK, sparsity))
-    coefs = np.zeros((BLOCK, sparsity))
-    energy = np.zeros(BLOCK)
-    error = np.zeros(BLOCK)
-    scale = np.ones(BLOCK)
-    live = np.zeros(BLOCK, np.bool_)
-    trial = np.zeros(n_rounds * ANGLES, np.float32)
-    winner = np.zeros(n_rounds * ANGLES, np.float32)
-    left = np.zeros(n_atoms, np.int64)
-
-    for begin in range(0, n_patches, BLOCK):
-        count = min(BLOCK, n_patches - begin)
-        for lane in range(BLOCK):
-            live[lane] = lane < count
-            if live[lane]:
-                raw, scale[lane] = take_patch(coords, begin + lane, order, patches, lane)
-                if raw < 0:
-                    return begin + lane
-                for c in range(0, padded, LANES):
-                    store(residual, (lane, c), load(patches, (lane, c)))
-                energy[lane] = raw / scale[lane] ** 2
-                error[lane] = energy[lane]
-        for k in range(sparsity):
-            any_live = False
-            for lane in range(count):
-                enough = max(ZERO_RESIDUAL * energy[lane], tolerance / scale[lane] ** 2)
-                live[lane] = live[lane] and error[lane] > enough
-                any_live = any_live or live[lane]
-            if not any_live:
-                break
-            to_columns(residual, columns)
-            correlate(columns, packed, rows_of, waves, bound, first)
-            for lane in range(count):
-                if not live[lane]:
-                    continue
-                m, angle, score = select(
-                    waves, bound, n_atoms, int(first[lane]), lane, table, n_even, n_frequencies,
-                    n_angles, trial, winner, left,
-                )  # fmt: skip
-                live[lane] = score > NO_GAIN
-                if not live[lane]:
-                    continue
-                slot = lane * sparsity + k
-                rotate(atoms, swapped, m, coord_cos, coord_sin, angle, chosen, slot)
-                gain = refit(patches, lane, chosen, k, inverse, projection, coefs)
-                if gain < 0:
-                    live[lane] = False
-                    continue
-                error[lane] = max(error[lane] - gain, 0.0)
-                out_atom[begin + lane, k] = m
-                out_angle[begin + lane, k] = angle
-                for i in range(k + 1):
-                    out_coef[begin + lane, i] = coefs[lane, i] * scale[lane]
-                if k + 1 < sparsity:
-                    subtract(patches, lane, chosen, k, coefs, residual)
-        for lane in range(count):
-            out_error[begin + lane] = error[lane] * scale[lane] ** 2
-    return -1
 
 
 @_compile

@@ -1,15 +1,9 @@
-"""The compiled loop of OMP where atoms do not rotate.
+"""The compiled loop of the pursuit where atoms do not rotate.
 
-With one angle the products of an atom with a residual are those with the patch less those with the
-atoms already chosen,
-
-    ⟨d_m, x − Σ_i a_i d_i⟩ = ⟨d_m, x⟩ − Σ_i a_i ⟨d_m, d_i⟩,
-
-so a patch is held against the dictionary once, and every further step costs one row of the Gram
-matrix per atom chosen (Batch-OMP). The products are made for eight atoms and eight patches at a
-time, an atom per lane; then each patch goes its own way.
-
-As in `dsc.pursuit.kernels`, results do not depend on how rows are split into calls, to the bit.
+As in `dsc.pursuit.rotating` a patch is held against the dictionary once, and every further step
+costs one row of the Gram matrix and one number per atom already chosen (Batch-OMP). The products
+are made for eight atoms and eight patches at a time, an atom per lane; then each patch goes its own
+way. Results do not depend on how rows are split into calls, to the bit.
 """
 
 from __future__ import annotations
@@ -17,17 +11,20 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from dsc.pursuit.kernels import NO_GAIN, ZERO_RESIDUAL, dot, refit, take_patch
+from dsc.pursuit.kernels import NEW, NO_GAIN, ZERO_RESIDUAL, dot, refit, take_patch
 from dsc.simd import (
     LANES,
     absolute,
+    divide,
     fma,
     fnma,
     largest,
     load,
     load_one,
     maximum,
+    mul,
     splat,
+    square_root,
     store,
     where_larger,
     zeros,
@@ -89,13 +86,27 @@ def largest_product(products, lane, places, tops, numbers):
 
 
 @_inline
-def subtract_products(products, lane, chosen, coefs, k, squares, out):
-    """Products with the residual of k + 1 chosen atoms; squares (atom, atom) the Gram matrix."""
-    for m in range(0, products.shape[1], LANES):
-        value = load(products, (lane, m))
-        for i in range(k + 1):
-            value = fnma(splat(np.float32(coefs[lane, i])), load(squares, (chosen[i], m)), value)
-        store(out, (lane, m), value)
+def advance(k, squares, m, lower, scale, gain, q, products, lane, new, scores, least_squares):
+    """One more chosen atom, m: its q_k, the products with the residual, and the scores.
+
+    squares (atom, atom) the Gram matrix; lower (slot) the products of m with the earlier q; q
+    (slot, atom) those of all atoms with them; new (atom) the 1 − Σ_j ⟨q_j, d⟩². scores (LANES,
+    atom) gets the square roots of the scores in row `lane`.
+    """
+    size, rise, least = splat(scale), splat(gain), splat(np.float32(NEW))
+    for c in range(0, products.shape[1], LANES):
+        value = load(squares, (m, c))
+        for j in range(k):
+            value = fnma(load_one(lower, j), load(q, (j, c)), value)
+        value = mul(value, size)
+        store(q, (k, c), value)
+        common = fnma(rise, value, load(products, (lane, c)))
+        store(products, (lane, c), common)
+        if least_squares:
+            rest = fnma(value, value, load(new, c))
+            store(new, c, rest)
+            common = divide(common, square_root(maximum(rest, least)))
+        store(scores, (lane, c), common)
 
 
 @_compile
@@ -103,6 +114,7 @@ def pursue(
     coords,
     tolerance,
     sparsity,
+    least_squares,
     order,
     atoms,
     columns,
@@ -112,23 +124,25 @@ def pursue(
     out_coef,
     out_error,
 ):
-    """OMP of all rows of `coords` (patch, coord): `dsc.pursuit.kernels.pursue` for one angle.
+    """The pursuit of all rows of `coords` (patch, coord): `dsc.pursuit.rotating` for one angle.
 
     `order` to `squares` are the `Still` of `tables`.
     """
     n_patches = coords.shape[0]
-    padded = atoms.shape[1]
+    padded, n_lanes = atoms.shape[1], squares.shape[1]
     patches = np.zeros((LANES, padded), np.float32)
-    products = np.zeros((LANES, squares.shape[1]), np.float32)
-    left = np.zeros((LANES, squares.shape[1]), np.float32)
-    chosen = np.zeros((LANES * sparsity, padded), np.float32)
-    number = np.zeros(sparsity, np.int64)
-    inverse = np.zeros((LANES, sparsity, sparsity))
-    projection = np.zeros((LANES, sparsity))
-    coefs = np.zeros((LANES, sparsity))
+    products = np.zeros((LANES, n_lanes), np.float32)
+    scores = np.zeros((LANES, n_lanes), np.float32)
+    new = np.zeros(n_lanes, np.float32)
+    q = np.zeros((sparsity, n_lanes), np.float32)
+    chosen = np.zeros((sparsity, padded), np.float32)
+    inverse = np.zeros((sparsity, sparsity))
+    projection = np.zeros(sparsity)
+    coefs = np.zeros(sparsity)
+    lower = np.zeros(sparsity, np.float32)
     scale = np.ones(LANES)
     energy = np.zeros(LANES)
-    places = np.arange(squares.shape[1]).astype(np.float32)
+    places = np.arange(n_lanes).astype(np.float32)
     tops = np.zeros(LANES, np.float32)
     numbers = np.zeros(LANES, np.float32)
     for begin in range(0, n_patches, LANES):
@@ -143,26 +157,31 @@ def pursue(
             p = begin + lane
             error = energy[lane]
             enough = max(ZERO_RESIDUAL * energy[lane], tolerance / scale[lane] ** 2)
+            for c in range(0, n_lanes, LANES):
+                store(new, c, splat(np.float32(1)))
             for k in range(sparsity):
                 if error <= enough:
                     break
                 if k == 0:
                     m, score = largest_product(products, lane, places, tops, numbers)
                 else:
-                    subtract_products(products, lane, number, coefs, k - 1, squares, left)
-                    m, score = largest_product(left, lane, places, tops, numbers)
+                    size, rise = np.float32(inverse[k - 1, k - 1]), np.float32(projection[k - 1])
+                    advance(
+                        k - 1, squares, m, lower, size, rise, q, products, lane, new, scores,
+                        least_squares,
+                    )  # fmt: skip
+                    m, score = largest_product(scores, lane, places, tops, numbers)
                 if not score > NO_GAIN:
                     break
-                number[k] = m
                 for c in range(0, padded, LANES):
-                    store(chosen, (lane * sparsity + k, c), load(atoms, (m, c)))
-                gain = refit(patches, lane, chosen, k, inverse, projection, coefs)
+                    store(chosen, (k, c), load(atoms, (m, c)))
+                gain = refit(patches, lane, chosen, k, inverse, projection, coefs, lower)
                 if gain < 0:
                     break
                 error = max(error - gain, 0.0)
                 out_atom[p, k] = m
                 out_angle[p, k] = 0
                 for i in range(k + 1):
-                    out_coef[p, i] = coefs[lane, i] * scale[lane]
+                    out_coef[p, i] = coefs[i] * scale[lane]
             out_error[p] = error * scale[lane] ** 2
     return -1

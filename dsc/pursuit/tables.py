@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
-from dsc.pursuit import still
+from dsc.pursuit import rotating, still
 from dsc.pursuit.kernels import ANGLES
 from dsc.simd import LANES
+
+MOST_PAIRS = 2**26  # bytes of products of pairs of atoms; beyond, they are made when needed
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -64,6 +66,22 @@ class Search(NamedTuple):
     n_rounds: int
 
 
+class Choice(NamedTuple):
+    """What chooses one (atom, angle) of a patch after the other.
+
+    columns (group · packed coord · LANES) the atoms, eight side by side; rows_of and n_even as in
+    `Search`; table as there, with more angles instead of nothing after the folded ones; pair (atom
+    · atom · angle) the products of pairs of atoms from −2π on, empty where they are made when
+    needed.
+    """
+
+    columns: Floats
+    rows_of: Integers
+    n_even: int
+    table: Floats
+    pair: Floats
+
+
 def rotation_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Rotations:
     """The rotations of these atoms on a grid of `n_angles`."""
     order, partner, cos, sin = _coordinate_waves(basis.frequency.tobytes(), n_angles)
@@ -105,7 +123,9 @@ def search_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Search
     even_number = np.zeros((len(atoms) + len(atoms) % 2, basis.n_coords), np.float32)
     even_number[: len(atoms)] = atoms[:, _packed_order(basis.frequency)]
     frequencies = _packed_frequencies(basis.max_frequency)
-    table = _folded_waves(basis.max_frequency, n_angles)
+    waves = _folded_waves(basis.max_frequency, n_angles)
+    place = np.arange(waves.size // waves[0, ..., 0].size).reshape(-1, 1, 1, ANGLES)
+    table = np.where(place < _n_folded(n_angles), waves, np.float32(0))
     return Search(
         packed=even_number.reshape(-1, 2, basis.n_coords).swapaxes(1, 2).ravel(),
         rows_of=np.diff(basis.start)[frequencies],
@@ -115,15 +135,47 @@ def search_tables(atoms: Floats, basis: SteerableBasis, n_angles: int) -> Search
     )
 
 
-def table_bytes(n_atoms: int, basis: SteerableBasis, n_angles: int) -> int:
-    """Memory of all tables of some atoms, while they are made.
+def choice_tables(
+    atoms: Floats, basis: SteerableBasis, n_angles: int, paired: bool = True
+) -> Choice:
+    """The choice among these atoms on a grid of `n_angles`, with pairs of atoms where they fit."""
+    order = _packed_order(basis.frequency)
+    frequencies = _packed_frequencies(basis.max_frequency)
+    rows_of = np.diff(basis.start)[frequencies]
+    by_lane = _pad(atoms.T[order], LANES).reshape(len(order), -1, LANES)
+    columns = by_lane.swapaxes(0, 1).ravel()
+    n_even = int((frequencies % _fold(n_angles) == 0).sum())
+    table = _folded_waves(basis.max_frequency, n_angles).ravel()
+    n_paired = len(atoms) if paired and pair_bytes(len(atoms), n_angles) <= MOST_PAIRS else 0
+    pair = np.zeros((n_paired, len(atoms), n_angles + rotating.width_of(n_angles)), np.float32)
+    if n_paired:
+        packed = _pad(atoms[:, order], LANES)
+        rotating.pairs(packed, columns, rows_of, n_even, table, n_angles, pair)
+    return Choice(columns, rows_of, n_even, table, pair.ravel())
+
+
+def fine_cosines(n_angles: int) -> NDArray[np.float64]:
+    """cos θ at all angles of a grid."""
+    return np.cos(2 * np.pi * np.arange(n_angles) / max(1, n_angles))
+
+
+def pair_bytes(n_atoms: int, n_angles: int) -> int:
+    """Memory of the products of all pairs of atoms at all angles."""
+    return 4 * n_atoms**2 * (n_angles + int(rotating.width_of(n_angles)))
+
+
+def table_bytes(n_atoms: int, basis: SteerableBasis, n_angles: int, sparsity: int) -> int:
+    """Memory of all tables of some atoms, while they are made, and of a patch that is coded.
 
     Four waves per angle and coordinate with their indices, two per angle and frequency in float64;
-    the atoms of this pass and of the one before, four times each; a Gram matrix at one angle.
+    the atoms of this pass and of the one before, four times each; pairs of atoms, of both; what a
+    patch has in common with all atoms at all angles, and so for every slot.
     """
     waves = n_angles * (48 * basis.n_coords + 64 * (basis.max_frequency + 1))
-    squares = 8 * n_atoms**2 if n_angles == 1 else 0
-    return waves + 32 * n_atoms * (basis.n_coords + LANES) + squares
+    pairs = 8 * n_atoms**2 if n_angles == 1 else 2 * min(pair_bytes(n_atoms, n_angles), MOST_PAIRS)
+    a_patch = 4 * (sparsity + 3) * n_atoms * (1 if n_angles == 1 else rotating.width_of(n_angles))
+    kept = 32 * n_atoms * (basis.n_coords + LANES)
+    return waves + kept + a_patch + (pairs if sparsity > 1 or n_angles == 1 else 0)
 
 
 def packed_order(basis: SteerableBasis) -> NDArray[np.uint32]:
@@ -134,6 +186,11 @@ def packed_order(basis: SteerableBasis) -> NDArray[np.uint32]:
 def _fold(n_angles: int) -> int:
     """2 where θ, −θ, π + θ and π − θ are all on the grid, else 1."""
     return 2 if n_angles % 4 == 0 else 1
+
+
+def _n_folded(n_angles: int) -> int:
+    """Folded angles: those from 0 to π/2, or to π."""
+    return n_angles // (2 * _fold(n_angles)) + 1
 
 
 def _packed_frequencies(highest: int) -> Integers:
@@ -172,11 +229,11 @@ def _coordinate_waves(
 
 @lru_cache(maxsize=8)
 def _folded_waves(highest: int, n_angles: int) -> Floats:
-    """(round, frequency, 2, ANGLES) cosines and sines of the folded angles."""
-    folded = np.arange(n_angles // (2 * _fold(n_angles)) + 1)
+    """(round, frequency, 2, ANGLES) cosines and sines of the folded angles and some more."""
+    folded = np.arange(-(-_n_folded(n_angles) // ANGLES) * ANGLES)
     frequencies = _packed_frequencies(highest)
     waves = np.stack(_grid_waves(frequencies[:, None] * folded, n_angles), axis=1)
-    rounds = _pad(waves, ANGLES).reshape(len(frequencies), 2, -1, ANGLES)
+    rounds = waves.reshape(len(frequencies), 2, -1, ANGLES)
     return np.ascontiguousarray(rounds.transpose(2, 0, 1, 3))
 
 

@@ -149,7 +149,9 @@ def _facts(
     source: StoredPatches, model: Dictionary, sample: Sample, lists: dict[str, NDArray[np.int64]]
 ) -> dict[str, Any]:
     """What coding a sample adds to the facts of a run; `lists` are places of patches to list."""
-    used = sample.codes.angle[sample.codes.used]
+    n_angles = model.config.resolve(model.basis)  # refined angles count for the nearest of the grid
+    steps = sample.codes.angle[sample.codes.used] * (n_angles / sample.codes.n_angles)
+    used = steps.round().astype(np.int64) % n_angles
     n_pixels = model.basis.n_pixels
     return {
         "n_patches": len(sample),
@@ -157,7 +159,7 @@ def _facts(
         "mse": float(sample.error.mean() / n_pixels),
         "median": float(np.median(sample.error) / n_pixels),
         "left": float(sample.error.sum() / max(sample.energy.sum(), np.finfo(float).tiny)),
-        "angles": np.bincount(used, minlength=model.n_angles).tolist(),
+        "angles": np.bincount(used, minlength=n_angles).tolist(),
         "n_used": int(used.size),
         "n_images": len(source.store.attributes.get("image_names", ())),
         **{

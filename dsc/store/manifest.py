@@ -116,7 +116,10 @@ def read_manifest(url: str) -> tuple[Manifest, str]:
             f"version reads formats up to {FORMAT}: install a newer dsc"
         )
     if version < FORMAT:
-        raise DscError(f"{url}: found format {version}, need {FORMAT}: make it again")
+        raise DscError(
+            f"{url}: found a {content.get('kind')} of format {version}, written by dsc "
+            f"{content.get('dsc_version')}; this version reads format {FORMAT}: make it again"
+        )
     if own != _own_hash(content):
         raise damaged
     try:

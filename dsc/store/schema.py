@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dsc.errors import DscError, unknown_choice
 
-FORMAT = 2  # of the stores written here; newer ones are refused
+FORMAT = 3  # of the stores written here; newer ones are refused
 
 _OWNERS = {  # imported when somebody asks for a kind before its room was needed
     "patches": "dsc.patches.schema",

@@ -1,4 +1,4 @@
-"""`encode` against plain float64 OMP on the explicit augmented dictionary, and scikit-learn's."""
+"""`encode` against a plain float64 pursuit on the explicit augmented dictionary, and others'."""
 
 import numpy as np
 import oracles
@@ -6,15 +6,19 @@ import pytest
 from sklearn.linear_model import orthogonal_mp
 
 import dsc
+from dsc.pursuit import tables
 
 ALL_ANGLES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 60, 61, 62, 64, 90, 180)
 
 
-def assert_same_as_oracle(coords, atoms, basis, sparsity, n_angles):
-    codes = dsc.encode(coords, atoms, basis, sparsity, n_angles)
-    plain = oracles.omp(coords, atoms, basis.frequency, sparsity, n_angles)
+PURSUITS = ("ols", "omp")
+
+
+def assert_same_as_oracle(coords, atoms, basis, sparsity, n_angles, pursuit):
+    codes = dsc.encode(coords, atoms, basis, sparsity, n_angles, pursuit=pursuit)
+    plain = oracles.pursue(coords, atoms, basis.frequency, sparsity, n_angles, pursuit=pursuit)
     forked, gaps = oracles.forks(
-        coords, atoms, basis.frequency, n_angles, (codes.atom, codes.angle), plain[:2]
+        coords, atoms, basis.frequency, n_angles, (codes.atom, codes.angle), plain[:2], pursuit
     )
     assert len(forked) <= 0.001 * len(coords)
     np.testing.assert_array_less(gaps, 1e-5)
@@ -24,20 +28,23 @@ def assert_same_as_oracle(coords, atoms, basis, sparsity, n_angles):
     np.testing.assert_allclose(codes.error[same], plain.error[same], rtol=1e-5)
 
 
+@pytest.mark.parametrize("pursuit", PURSUITS)
 @pytest.mark.parametrize("n_angles", ALL_ANGLES)
-def test_encode__chooses_as_the_oracle(n_angles, natural_coords, learned_atoms):
+def test_encode__chooses_as_the_oracle(n_angles, pursuit, natural_coords, learned_atoms):
     basis = dsc.disk_basis(11)
-    coords = natural_coords(basis, 3000)
-    assert_same_as_oracle(coords, learned_atoms(basis), basis, 4, n_angles)
+    coords = natural_coords(basis, 1500)
+    assert_same_as_oracle(coords, learned_atoms(basis), basis, 4, n_angles, pursuit)
 
 
-def test_encode__chooses_as_the_oracle_with_the_mean_kept(natural_coords, learned_atoms):
+@pytest.mark.parametrize("pursuit", PURSUITS)
+def test_encode__chooses_as_the_oracle_with_the_mean_kept(pursuit, natural_coords, learned_atoms):
     basis = dsc.disk_basis(11)
-    coords = natural_coords(basis, 3000, mean_removed=False)
+    coords = natural_coords(basis, 2000, mean_removed=False)
     atoms = learned_atoms(basis, n_atoms=7, mean_removed=False)
-    assert_same_as_oracle(coords, atoms, basis, 4, 60)
+    assert_same_as_oracle(coords, atoms, basis, 4, 60, pursuit)
 
 
+@pytest.mark.parametrize("pursuit", PURSUITS)
 @pytest.mark.parametrize("n_angles", [5, 60])
 @pytest.mark.parametrize(
     "basis",
@@ -50,16 +57,56 @@ def test_encode__chooses_as_the_oracle_with_the_mean_kept(natural_coords, learne
     ],
 )
 def test_encode__chooses_as_the_oracle_in_every_basis(
-    basis, n_angles, natural_coords, learned_atoms
+    basis, n_angles, pursuit, natural_coords, learned_atoms
 ):
-    assert_same_as_oracle(natural_coords(basis, 1500), learned_atoms(basis), basis, 3, n_angles)
+    coords = natural_coords(basis, 1000)
+    assert_same_as_oracle(coords, learned_atoms(basis), basis, 3, n_angles, pursuit)
 
 
+@pytest.mark.parametrize("pursuit", PURSUITS)
 @pytest.mark.parametrize("n_atoms", [1, 2, 3, 17])
-def test_encode__chooses_as_the_oracle_for_any_number_of_atoms(n_atoms):
+def test_encode__chooses_as_the_oracle_for_any_number_of_atoms(n_atoms, pursuit):
     basis = dsc.disk_basis(7)
     coords = np.random.default_rng(0).standard_normal((1500, basis.n_coords)).astype(np.float32)
-    assert_same_as_oracle(coords, dsc.random_atoms(basis, n_atoms, seed=1), basis, 5, 20)
+    atoms = dsc.random_atoms(basis, n_atoms, seed=1)
+    assert_same_as_oracle(coords, atoms, basis, 5, 20, pursuit)
+
+
+@pytest.mark.parametrize("pursuit", PURSUITS)
+def test_encode__chooses_as_the_oracle_without_a_table_of_pairs(
+    monkeypatch, pursuit, natural_coords, learned_atoms
+):
+    basis = dsc.disk_basis(11)
+    coords, atoms = natural_coords(basis, 1000), learned_atoms(basis)
+    with_table = dsc.encode(coords, atoms, basis, 4, pursuit=pursuit)
+    monkeypatch.setattr(tables, "MOST_PAIRS", 0)
+    assert_same_as_oracle(coords, atoms, basis, 4, 60, pursuit)
+    without = dsc.encode(coords, atoms, basis, 4, pursuit=pursuit)
+    assert (with_table.atom == without.atom).mean() > 0.999
+
+
+@pytest.mark.parametrize(("n_angles", "ratio"), [(1, 1.0), (60, 0.98)])
+def test_encode__least_squares_leave_less_than_matching(
+    n_angles, ratio, natural_coords, learned_atoms
+):
+    basis = dsc.disk_basis(11)
+    coords, atoms = natural_coords(basis, 3000), learned_atoms(basis)
+    ols, omp = (
+        dsc.encode(coords, atoms, basis, 4, n_angles, pursuit=pursuit) for pursuit in PURSUITS
+    )
+    assert ols.error.mean() < ratio * omp.error.mean()
+    one, other = (
+        dsc.encode(coords, atoms, basis, 1, n_angles, pursuit=pursuit) for pursuit in PURSUITS
+    )
+    np.testing.assert_array_equal(one.atom, other.atom)
+    np.testing.assert_array_equal(one.coef, other.coef)
+
+
+def test_encode__refuses_a_pursuit_that_it_does_not_know():
+    basis = dsc.disk_basis(5)
+    atoms = dsc.random_atoms(basis, 2)
+    with pytest.raises(dsc.DscError, match="pursuit"):
+        dsc.encode(atoms, atoms, basis, 1, pursuit="lars")
 
 
 @pytest.mark.parametrize("n_angles", [None, 1])
@@ -67,7 +114,7 @@ def test_encode__pixels_with_one_angle_are_standard_omp(n_angles, natural_coords
     basis = dsc.pixel_basis(9)
     coords = natural_coords(basis, 400)
     atoms = dsc.random_atoms(basis, 40, seed=0)
-    codes = dsc.encode(coords, atoms, basis, 5, n_angles)
+    codes = dsc.encode(coords, atoms, basis, 5, n_angles, pursuit="omp")
     assert codes.n_angles == 1
     assert not codes.angle.any()
     dense = np.zeros((len(coords), len(atoms)))

@@ -1,20 +1,20 @@
-"""Atoms that do not turn: coded by their Gram matrix, as by going back to the patch."""
+"""Atoms that do not turn: coded by their Gram matrix, as by the kernel of those that do."""
 
 import numpy as np
 import pytest
 
 import dsc
-from dsc.pursuit import Coder, coder, kernels, still
+from dsc.pursuit import Coder, coder, rotating, single, still
 
 
 def both_ways(monkeypatch, coords, atoms, basis, sparsity, tolerance=0.0):
-    """The codes by the Gram matrix, and by the kernel of turning atoms."""
+    """The codes by the Gram matrix, and by the kernels of turning atoms."""
     assert Coder(atoms, basis, 1, 1)._pursuit[0] is still.pursue
     by_gram = dsc.encode(coords, atoms, basis, sparsity, 1, tolerance)
     monkeypatch.setattr(coder, "MOST_STILL", 0)
-    assert Coder(atoms, basis, 1, 1)._pursuit[0] is kernels.pursue
-    by_residual = dsc.encode(coords, atoms, basis, sparsity, 1, tolerance)
-    return by_gram, by_residual
+    assert Coder(atoms, basis, 2, 1)._pursuit[0] is rotating.pursue
+    by_angles = dsc.encode(coords, atoms, basis, sparsity, 1, tolerance)
+    return by_gram, by_angles
 
 
 def assert_same_codes(one, other):
@@ -64,7 +64,7 @@ def test_still__twin_atoms_go_to_the_lowest_wherever_they_stand(natural_coords):
 def test_still__the_atoms_of_a_large_dictionary_need_no_gram_matrix():
     basis = dsc.pixel_basis(3)
     atoms = dsc.random_atoms(basis, coder.MOST_STILL + 1, seed=0)
-    assert Coder(atoms, basis, 1, 1)._pursuit[0] is kernels.pursue
+    assert Coder(atoms, basis, 1, 1)._pursuit[0] is single.pursue
     codes = dsc.encode(atoms[[5, coder.MOST_STILL]], atoms, basis, 1)
     assert codes.atom.ravel().tolist() == [5, coder.MOST_STILL]
 

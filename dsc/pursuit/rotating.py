@@ -1,0 +1,550 @@
+"""The compiled loop of the pursuit where atoms rotate and a patch has several of them.
+
+A patch is held against the dictionary once, on the whole grid of angles. Let q_j be the chosen
+rotated atoms made orthonormal (Gram–Schmidt, in the order of choice), L the products of the atom d'
+just chosen, at its angle φ, with the earlier q, p the length of what is new in it, a = ⟨x, q_k⟩:
+
+    ⟨q_k, R(θ) d⟩ = (⟨d', R(θ − φ) d⟩ − Σ_j L_j ⟨q_j, R(θ) d⟩) / p
+    ⟨r, R(θ) d⟩  ←  ⟨r, R(θ) d⟩ − a ⟨q_k, R(θ) d⟩
+
+The products of pairs of atoms at all angles are in a table, read from another place for another φ.
+So a step does not go back to the patch: it costs some multiply-adds per atom and angle, an angle
+per lane. Orthogonal matching pursuit takes the largest |⟨r, R(θ) d⟩|; orthogonal least squares what
+lowers the error most, the largest
+
+    ⟨r, R(θ) d⟩² / (1 − Σ_j ⟨q_j, R(θ) d⟩²).
+
+Where the table would be too large, and where angles are refined, the chosen atom is held against
+the dictionary as patches are.
+
+Every patch goes through the same operations in the same order whatever its neighbours: results do
+not depend on how rows are split into calls, to the bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dsc.pursuit.kernels import (
+    ANGLES,
+    NEW,
+    NO_GAIN,
+    ZERO_RESIDUAL,
+    refit,
+    rotate,
+    take_patch,
+)
+from dsc.simd import (
+    LANES,
+    absolute,
+    add,
+    divide,
+    fma,
+    fnma,
+    largest,
+    load,
+    load_one,
+    maximum,
+    mul,
+    reverse,
+    splat,
+    store,
+    sub,
+    where_larger,
+    zeros,
+)
+
+PATCHES = 4  # held against the dictionary at a time
+FINER = 64  # by how much the grid of refined angles is finer
+WIDTH = 4 * LANES  # angles that are worked on at a time
+MARGIN = 2 * WIDTH  # what is before the first row, and after the last one
+
+_compile = njit(cache=True, nogil=True, error_model="numpy")
+_inline = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+
+
+@_compile
+def width_of(n_angles):
+    """Floats in a row of all angles: they are followed by the first ones, once at least."""
+    return (n_angles // WIDTH + 1) * WIDTH
+
+
+@_inline
+def correlate_rows(patches, columns, rows_of, waves):
+    """The polynomials of all atoms for four patches.
+
+    patches (PATCHES, packed coord padded), columns (group · packed coord · LANES) eight atoms side
+    by side → waves (PATCHES · group · frequency · 2 · LANES) with A_t, then B_t.
+    """
+    size = waves.size // PATCHES
+    d, w = 0, 0
+    while w < size:
+        x = 0
+        a0, a1, a2, a3 = zeros(), zeros(), zeros(), zeros()
+        for _ in range(rows_of[0]):
+            c = load(columns, d)
+            a0, a1 = fma(c, load_one(patches, (0, x)), a0), fma(c, load_one(patches, (1, x)), a1)
+            a2, a3 = fma(c, load_one(patches, (2, x)), a2), fma(c, load_one(patches, (3, x)), a3)
+            x += 1
+            d += LANES
+        store(waves, w, a0)
+        store(waves, size + w, a1)
+        store(waves, 2 * size + w, a2)
+        store(waves, 3 * size + w, a3)
+        w += 2 * LANES
+        for t in range(1, rows_of.size):
+            a0, a1, a2, a3 = zeros(), zeros(), zeros(), zeros()
+            b0, b1, b2, b3 = zeros(), zeros(), zeros(), zeros()
+            for _ in range(rows_of[t] // 2):
+                c, s = load(columns, d), load(columns, d + LANES)
+                p, q = load_one(patches, (0, x)), load_one(patches, (0, x + 1))
+                a0, b0 = fma(c, p, a0), fma(c, q, b0)
+                a0, b0 = fma(s, q, a0), fnma(s, p, b0)
+                p, q = load_one(patches, (1, x)), load_one(patches, (1, x + 1))
+                a1, b1 = fma(c, p, a1), fma(c, q, b1)
+                a1, b1 = fma(s, q, a1), fnma(s, p, b1)
+                p, q = load_one(patches, (2, x)), load_one(patches, (2, x + 1))
+                a2, b2 = fma(c, p, a2), fma(c, q, b2)
+                a2, b2 = fma(s, q, a2), fnma(s, p, b2)
+                p, q = load_one(patches, (3, x)), load_one(patches, (3, x + 1))
+                a3, b3 = fma(c, p, a3), fma(c, q, b3)
+                a3, b3 = fma(s, q, a3), fnma(s, p, b3)
+                x += 2
+                d += 2 * LANES
+            store(waves, w, a0)
+            store(waves, size + w, a1)
+            store(waves, 2 * size + w, a2)
+            store(waves, 3 * size + w, a3)
+            store(waves, w + LANES, b0)
+            store(waves, size + w + LANES, b1)
+            store(waves, 2 * size + w + LANES, b2)
+            store(waves, 3 * size + w + LANES, b3)
+            w += 2 * LANES
+
+
+@_inline
+def write_angles(ce, se, co, so, half, n_angles, out, o, back):
+    """The values at θ and π + θ, forwards from `o`, and at −θ and π − θ, up to `back`."""
+    a, b, p, q = add(ce, se), add(co, so), sub(ce, se), sub(co, so)
+    if half:
+        store(out, o + half, sub(a, b))
+        store(out, back + half, reverse(sub(p, q)))
+    store(out, back + n_angles, reverse(add(p, q)))
+    store(out, o, add(a, b))
+
+
+@_inline
+def spread(waves, start, table, n_even, n_frequencies, n_angles, out, width):
+    """⟨r, R(θ) d⟩ of all atoms at every angle of the grid, from their polynomials at `start`.
+
+    table (round of angles · frequency · 2 · ANGLES) as in `scores`; out (MARGIN + atom · width),
+    rows filled up with their first angles. Two atoms share what is loaded. What is written before
+    a row (other angles again) belongs to the one that is written next.
+    """
+    half = n_angles // 2 if n_angles % 4 == 0 else 0
+    n_atoms = (out.size - 2 * MARGIN) // width
+    for m in range((n_atoms - 1) // 2 * 2, -1, -2):
+        first = start + m // LANES * n_frequencies * 2 * LANES + m % LANES
+        row, c = MARGIN + m * width, 0
+        for o in range(0, table.size // (n_frequencies * 2), ANGLES):
+            w = first
+            ce0, ce1, se0, se1 = zeros(), zeros(), zeros(), zeros()
+            ce2, ce3, se2, se3 = zeros(), zeros(), zeros(), zeros()
+            for _ in range(n_even):
+                cos, more = load(table, c), load(table, c + 8)
+                a, b = load_one(waves, w), load_one(waves, w + 1)
+                ce0, ce1, ce2, ce3 = (
+                    fma(a, cos, ce0),
+                    fma(a, more, ce1),
+                    fma(b, cos, ce2),
+                    fma(b, more, ce3),
+                )
+                sin, more = load(table, c + 16), load(table, c + 24)
+                a, b = load_one(waves, w + LANES), load_one(waves, w + LANES + 1)
+                se0, se1, se2, se3 = (
+                    fma(a, sin, se0),
+                    fma(a, more, se1),
+                    fma(b, sin, se2),
+                    fma(b, more, se3),
+                )
+                w += 2 * LANES
+                c += 2 * ANGLES
+            co0, co1, so0, so1 = zeros(), zeros(), zeros(), zeros()
+            co2, co3, so2, so3 = zeros(), zeros(), zeros(), zeros()
+            for _ in range(n_even, n_frequencies):
+                cos, more = load(table, c), load(table, c + 8)
+                a, b = load_one(waves, w), load_one(waves, w + 1)
+                co0, co1, co2, co3 = (
+                    fma(a, cos, co0),
+                    fma(a, more, co1),
+                    fma(b, cos, co2),
+                    fma(b, more, co3),
+                )
+                sin, more = load(table, c + 16), load(table, c + 24)
+                a, b = load_one(waves, w + LANES), load_one(waves, w + LANES + 1)
+                so0, so1, so2, so3 = (
+                    fma(a, sin, so0),
+                    fma(a, more, so1),
+                    fma(b, sin, so2),
+                    fma(b, more, so3),
+                )
+                w += 2 * LANES
+                c += 2 * ANGLES
+            to, back = row + width + o, row + width - o - LANES + 1
+            write_angles(ce2, se2, co2, so2, half, n_angles, out, to, back)
+            write_angles(ce3, se3, co3, so3, half, n_angles, out, to + 8, back - 8)
+            to, back = row + o, row - o - LANES + 1
+            write_angles(ce0, se0, co0, so0, half, n_angles, out, to, back)
+            write_angles(ce1, se1, co1, so1, half, n_angles, out, to + 8, back - 8)
+        for i in range(row + width + n_angles, row + 2 * width):
+            out[i] = out[i - n_angles]
+        for i in range(row + n_angles, row + width):
+            out[i] = out[i - n_angles]
+
+
+@_compile
+def pairs(atoms, columns, rows_of, n_even, table, n_angles, out):
+    """⟨d_i, R(θ) d_j⟩ of every pair of atoms: out (atom, atom, angle), from −2π on."""
+    rows = np.zeros((PATCHES, atoms.shape[1]), np.float32)
+    n_atoms, width = atoms.shape[0], out.shape[2] - n_angles
+    waves = np.zeros(PATCHES * columns.size // rows_of.sum() * rows_of.size * 2, np.float32)
+    row = np.zeros(n_atoms * width + 2 * MARGIN, np.float32)
+    for begin in range(0, n_atoms, PATCHES):
+        count = min(PATCHES, n_atoms - begin)
+        rows[:count] = atoms[begin : begin + count]
+        correlate_rows(rows, columns, rows_of, waves)
+        for i in range(count):
+            start = i * (waves.size // PATCHES)
+            spread(waves, start, table, n_even, rows_of.size, n_angles, row, width)
+            for j in range(n_atoms):
+                for a in range(n_angles):
+                    out[begin + i, j, a] = row[MARGIN + j * width + a]
+                for a in range(width):
+                    out[begin + i, j, n_angles + a] = row[MARGIN + j * width + a]
+
+
+@_inline
+def largest_common(common, n_atoms, width):
+    """The atom of largest |⟨r, R(θ) d⟩|, ties to the lowest, and that size."""
+    best, best_atom = np.float32(0), 0
+    for m in range(n_atoms):
+        top = zeros()
+        for i in range(MARGIN + m * width, MARGIN + (m + 1) * width, WIDTH):
+            u, v = absolute(load(common, i)), absolute(load(common, i + 8))
+            x, y = absolute(load(common, i + 16)), absolute(load(common, i + 24))
+            top = maximum(top, maximum(maximum(u, v), maximum(x, y)))
+        size = largest(top)
+        if size > best:
+            best, best_atom = size, m
+    return best_atom, best
+
+
+@_inline
+def lowest_common(common, first, width, best):
+    """The lowest angle of the atom whose row begins at `first` where |⟨r, R(θ) d⟩| is `best`."""
+    for i in range(first, first + width, LANES):
+        if largest(absolute(load(common, i))) == best:
+            for j in range(i, i + LANES):
+                if abs(common[j]) == best:
+                    return j - first
+    return 0
+
+
+@_inline
+def advance(k, least_squares, pair, g, step, lower, scale, gain, q, slots, common, new, width, top):
+    """One more chosen atom, on the whole grid, and the best scores after it.
+
+    pair, from g on and `step` from atom to atom, has ⟨d', R(θ) d⟩ with the atom just chosen; lower
+    (slot) its products with the earlier q; q (atom · slot · angle) the ⟨q_j, R(θ) d⟩; common (atom
+    · angle) the ⟨r, R(θ) d⟩; new (atom · angle) the 1 − Σ_j ⟨q_j, R(θ) d⟩². top (2 · WIDTH) gets
+    the best score of each lane, and which round of WIDTH angles, through all atoms, it is of.
+    """
+    size, rise = splat(scale), splat(gain)
+    one, least = splat(np.float32(1)), splat(np.float32(NEW))
+    n0, n1, n2, n3 = zeros(), zeros(), zeros(), zeros()  # numerators and denominators of the best
+    d0, d1, d2, d3 = one, one, one, one
+    at0, at1, at2, at3 = zeros(), zeros(), zeros(), zeros()
+    number = np.float32(0)
+    for m in range(new.size // width):
+        for a in range(0, width, WIDTH):
+            i = g + m * step + a
+            u, v, x, y = load(pair, i), load(pair, i + 8), load(pair, i + 16), load(pair, i + 24)
+            i = m * slots * width + a
+            for j in range(k):
+                part = load_one(lower, j)
+                u, v = fnma(part, load(q, i), u), fnma(part, load(q, i + 8), v)
+                x, y = fnma(part, load(q, i + 16), x), fnma(part, load(q, i + 24), y)
+                i += width
+            u, v, x, y = mul(u, size), mul(v, size), mul(x, size), mul(y, size)
+            if k + 1 < slots:
+                store(q, i, u)
+                store(q, i + 8, v)
+                store(q, i + 16, x)
+                store(q, i + 24, y)
+            i = MARGIN + m * width + a
+            p, r = fnma(rise, u, load(common, i)), fnma(rise, v, load(common, i + 8))
+            s, t = fnma(rise, x, load(common, i + 16)), fnma(rise, y, load(common, i + 24))
+            if k + 1 < slots:
+                store(common, i, p)
+                store(common, i + 8, r)
+                store(common, i + 16, s)
+                store(common, i + 24, t)
+            p, r, s, t = mul(p, p), mul(r, r), mul(s, s), mul(t, t)
+            if least_squares:
+                i -= MARGIN
+                u, v = fnma(u, u, load(new, i)), fnma(v, v, load(new, i + 8))
+                x, y = fnma(x, x, load(new, i + 16)), fnma(y, y, load(new, i + 24))
+                if k + 1 < slots:
+                    store(new, i, u)
+                    store(new, i + 8, v)
+                    store(new, i + 16, x)
+                    store(new, i + 24, y)
+                u, v, x, y = (
+                    maximum(u, least),
+                    maximum(v, least),
+                    maximum(x, least),
+                    maximum(y, least),
+                )
+            else:
+                u, v, x, y = one, one, one, one
+            place = splat(number)
+            z, o = mul(p, d0), mul(n0, u)  # p/u > n0/d0, without dividing
+            n0, d0, at0 = (
+                where_larger(z, o, p, n0),
+                where_larger(z, o, u, d0),
+                where_larger(z, o, place, at0),
+            )
+            z, o = mul(r, d1), mul(n1, v)
+            n1, d1, at1 = (
+                where_larger(z, o, r, n1),
+                where_larger(z, o, v, d1),
+                where_larger(z, o, place, at1),
+            )
+            z, o = mul(s, d2), mul(n2, x)
+            n2, d2, at2 = (
+                where_larger(z, o, s, n2),
+                where_larger(z, o, x, d2),
+                where_larger(z, o, place, at2),
+            )
+            z, o = mul(t, d3), mul(n3, y)
+            n3, d3, at3 = (
+                where_larger(z, o, t, n3),
+                where_larger(z, o, y, d3),
+                where_larger(z, o, place, at3),
+            )
+            number += np.float32(1)
+    n0, n1, n2, n3 = divide(n0, d0), divide(n1, d1), divide(n2, d2), divide(n3, d3)
+    store(top, 0, n0)
+    store(top, 8, n1)
+    store(top, 16, n2)
+    store(top, 24, n3)
+    store(top, WIDTH, at0)
+    store(top, WIDTH + 8, at1)
+    store(top, WIDTH + 16, at2)
+    store(top, WIDTH + 24, at3)
+    return largest(maximum(maximum(n0, n1), maximum(n2, n3)))
+
+
+@_inline
+def lowest_best(top, best, n_angles, width):
+    """The lowest (atom, angle) among the lanes whose score is `best`."""
+    n_rounds = width // WIDTH
+    lowest = n_angles * np.int64(2**40)
+    for i in range(WIDTH):
+        if top[i] == best:
+            number = int(top[WIDTH + i])
+            angle = (number % n_rounds * WIDTH + i) % n_angles
+            lowest = min(lowest, number // n_rounds * n_angles + angle)
+    return lowest // n_angles, lowest % n_angles
+
+
+@_inline
+def refined(
+    patches,
+    lane,
+    chosen,
+    inverse,
+    coefs,
+    k,
+    least_squares,
+    row,
+    rows_of,
+    cosine,
+    start,
+    residual,
+    sums,
+):
+    """By how many steps of a finer grid the score of an atom is largest near the angle `start`.
+
+    row (packed coord) is the atom; cosine (fine angle) the finer grid, on which `start` is. Two of
+    Newton's steps on the score N²/D, with N(δ) = ⟨r, R(δ) d⟩ and D = 1 − Σ_j ⟨q_j, R(δ) d⟩²: its
+    derivative vanishes with h = 2N'D − N D'. No step is taken that does not raise the score.
+    residual (coord) and sums (slot + 1, 3) are scratch.
+    """
+    n_fine, reach = cosine.size, FINER // 2
+    best, best_shift, shift = -1.0, 0, 0
+    for _ in range(3):
+        for j in range(k + 1):
+            sums[j, 0] = sums[j, 1] = sums[j, 2] = 0.0
+            if j < k and not least_squares:
+                continue
+            for c in range(residual.size):  # q_j, and the residual last
+                value = patches[lane, c] if j == k else 0.0
+                for i in range(j if j == k else j + 1):
+                    weight = -coefs[i] if j == k else inverse[j, i]
+                    value += weight * chosen[i, c]
+                residual[c] = value
+            x = 0
+            for f in range(rows_of.size):
+                t = 2 * f if 2 * f < rows_of.size else 2 * (f - (rows_of.size + 1) // 2) + 1
+                a, b = 0.0, 0.0
+                for _ in range(rows_of[f] if t == 0 else rows_of[f] // 2):
+                    if t == 0:
+                        a += residual[x] * row[x]
+                        x += 1
+                    else:
+                        a += residual[x] * row[x] + residual[x + 1] * row[x + 1]
+                        b += residual[x + 1] * row[x] - residual[x] * row[x + 1]
+                        x += 2
+                cos = cosine[t * (start + shift) % n_fine]
+                sin = cosine[(t * (start + shift) + 3 * (n_fine // 4)) % n_fine]
+                value, slope = a * cos + b * sin, t * (b * cos - a * sin)
+                sums[j, 0] += value
+                sums[j, 1] += slope
+                sums[j, 2] -= t * t * value
+        d0, d1, d2 = 1.0, 0.0, 0.0
+        for j in range(k):
+            d0 -= sums[j, 0] ** 2
+            d1 -= 2 * sums[j, 0] * sums[j, 1]
+            d2 -= 2 * (sums[j, 1] ** 2 + sums[j, 0] * sums[j, 2])
+        n0, n1, n2 = sums[k, 0], sums[k, 1], sums[k, 2]
+        score = n0 * n0 / max(d0, NEW)
+        if score > best:
+            best, best_shift = score, shift
+        h, slope = 2 * n1 * d0 - n0 * d1, 2 * n2 * d0 + n1 * d1 - n0 * d2
+        if slope * n0 >= 0:  # no maximum this way
+            break
+        shift += int(np.rint(min(max(-h / slope * n_fine / (2 * np.pi), -n_fine), n_fine)))
+        shift = min(max(shift, -reach), reach)
+    return best_shift
+
+
+@_compile
+def pursue(
+    coords,
+    tolerance,
+    sparsity,
+    least_squares,
+    cosine,
+    atoms,
+    swapped,
+    order,
+    coord_cos,
+    coord_sin,
+    columns,
+    rows_of,
+    n_even,
+    table,
+    pair,
+    out_atom,
+    out_angle,
+    out_coef,
+    out_error,
+):
+    """Rotational pursuit of all rows of `coords` (patch, coord).
+
+    least_squares says whether scores have their denominators. cosine (fine angle) is the finer grid
+    on which angles are refined, or empty. `atoms` to `coord_sin` are the `Rotations`, on the finer
+    grid if there is one, and `columns` to `pair` the `Choice` of `tables`.
+    out_* (patch, slot) and out_error (patch,) come in as empty codes. Returns −1, or the number of
+    the first patch whose energy is no number that can be coded.
+    """
+    n_patches = coords.shape[0]
+    n_atoms, padded = atoms.shape
+    finer = FINER if cosine.size else 1
+    n_angles = coord_cos.shape[0] // finer
+    n_frequencies = rows_of.size
+    n_lanes = -(-n_atoms // LANES) * LANES
+    length = n_lanes * n_frequencies * 2
+    width = width_of(n_angles)
+    slots = sparsity - 1
+    by_table = pair.size > 0
+    patches = np.zeros((PATCHES, padded), np.float32)
+    waves = np.zeros(PATCHES * length, np.float32)
+    alone = np.zeros((PATCHES, padded), np.float32)
+    again = np.zeros(PATCHES * length if not by_table else 0, np.float32)
+    common = np.zeros(n_atoms * width + 2 * MARGIN, np.float32)
+    fresh = np.zeros(n_atoms * width + 2 * MARGIN if not by_table else 0, np.float32)
+    new = np.zeros(n_atoms * width, np.float32)
+    q = np.zeros(n_atoms * slots * width, np.float32)
+    chosen = np.zeros((sparsity, padded), np.float32)
+    inverse = np.zeros((sparsity, sparsity))
+    projection = np.zeros(sparsity)
+    coefs = np.zeros(sparsity)
+    lower = np.zeros(sparsity, np.float32)
+    scale = np.ones(PATCHES)
+    energy = np.zeros(PATCHES)
+    top = np.zeros(2 * WIDTH, np.float32)
+    residual = np.zeros(order.size)
+    sums = np.zeros((sparsity, 3))
+    for begin in range(0, n_patches, PATCHES):
+        count = min(PATCHES, n_patches - begin)
+        for lane in range(count):
+            raw, scale[lane] = take_patch(coords, begin + lane, order, patches, lane)
+            if raw < 0:
+                return begin + lane
+            energy[lane] = raw / scale[lane] ** 2
+        correlate_rows(patches, columns, rows_of, waves)
+        for lane in range(count):
+            p = begin + lane
+            error = energy[lane]
+            enough = max(ZERO_RESIDUAL * energy[lane], tolerance / scale[lane] ** 2)
+            spread(waves, lane * length, table, n_even, n_frequencies, n_angles, common, width)
+            for i in range(0, new.size, LANES):
+                store(new, i, splat(np.float32(1)))
+            best_atom, best = largest_common(common, n_atoms, width)
+            angle = lowest_common(common, MARGIN + best_atom * width, width, best)
+            least = np.float32(NO_GAIN)
+            for k in range(sparsity):
+                if error <= enough or not best > least:
+                    break
+                angle *= finer
+                if finer > 1:
+                    angle += refined(
+                        patches, lane, chosen, inverse, coefs, k, least_squares, atoms[best_atom],
+                        rows_of, cosine, angle, residual, sums,
+                    )  # fmt: skip
+                    angle %= cosine.size
+                rotate(atoms, swapped, best_atom, coord_cos, coord_sin, angle, chosen, k)
+                gain = refit(patches, lane, chosen, k, inverse, projection, coefs, lower)
+                if gain < 0:
+                    break
+                error = max(error - gain, 0.0)
+                out_atom[p, k] = best_atom
+                out_angle[p, k] = angle
+                for i in range(k + 1):
+                    out_coef[p, i] = coefs[i] * scale[lane]
+                if k + 1 == sparsity:
+                    break
+                size, rise = np.float32(inverse[k, k]), np.float32(projection[k])
+                if by_table:
+                    step = n_angles + width
+                    g = best_atom * n_atoms * step + n_angles - angle
+                    best = advance(
+                        k, least_squares, pair, g, step, lower, size, rise, q, slots, common, new,
+                        width, top,
+                    )  # fmt: skip
+                else:
+                    for c in range(0, padded, LANES):
+                        store(alone, (0, c), load(chosen, (k, c)))
+                    correlate_rows(alone, columns, rows_of, again)
+                    spread(again, 0, table, n_even, n_frequencies, n_angles, fresh, width)
+                    best = advance(
+                        k, least_squares, fresh, MARGIN, width, lower, size, rise, q, slots, common,
+                        new, width, top,
+                    )  # fmt: skip
+                best_atom, angle = lowest_best(top, best, n_angles, width)
+                least = np.float32(NO_GAIN**2)
+            out_error[p] = error * scale[lane] ** 2
+    return -1
