@@ -66,8 +66,11 @@ def save(name: str, key: dict[str, Any], arrays: Arrays) -> None:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}")  # others may write it, too
-            write_whole(aside, seal(record).encode() + b"\n" + content, durable=False)
-            aside.replace(path)
+            try:
+                write_whole(aside, seal(record).encode() + b"\n" + content, durable=False)
+                aside.replace(path)
+            finally:
+                aside.unlink(missing_ok=True)
 
 
 def _path(name: str, key: dict[str, Any]) -> Path | None:
