@@ -29,6 +29,7 @@ quarter rotation is exact, the constant is orthogonal to all else, and pairs are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ class Spectrum(NamedTuple):
     exponent: float = 1.5
     corner: float = 0.02
     cutoff: float = 0.7
-    roll: float = 0.02
+    roll: float = 0.3
 
 
 class Options(NamedTuple):
@@ -102,11 +103,10 @@ def field_of(radius: Floats, spectrum: Spectrum) -> Field:
     """The field of variance one, by Gauss–Legendre quadrature between the spectrum's bends."""
     exponent, corner, cutoff, roll = spectrum
     bends = [0.0, corner, 4 * corner, cutoff - roll, cutoff]
-    n_waves = 2 * cutoff * radius.max()
-    sizes = [16, 24, 24 + int(4 * n_waves), 12]
     nodes, weights = [], []
-    for low, high, size in zip(bends, bends[1:], sizes, strict=False):
-        x, w = np.polynomial.legendre.leggauss(size)
+    for low, high in pairwise(bends):
+        n_waves = 2 * (high - low) * radius.max()  # of J_t(2πfr) J_t(2πfr')
+        x, w = np.polynomial.legendre.leggauss(20 + int(4 * n_waves))
         nodes.append((low + high) / 2 + (high - low) / 2 * x)
         weights.append((high - low) / 2 * w)
     f, df = np.concatenate(nodes), np.concatenate(weights)

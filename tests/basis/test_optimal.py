@@ -44,10 +44,10 @@ def test_quadrature__gives_the_fields_covariance():
     _, of = field(64)
 
     def density(f):
-        return (f**2 + 0.02**2) ** -1.5 * min(1, (0.7 - f) / 0.02) * f
+        return (f**2 + 0.02**2) ** -1.5 * min(1, (0.7 - f) / 0.3) * f
 
     def integral(r):
-        parts = zip([0, 0.02, 0.1, 0.3, 0.68], [0.02, 0.1, 0.3, 0.68, 0.7], strict=True)
+        parts = zip([0, 0.02, 0.1, 0.4], [0.02, 0.1, 0.4, 0.7], strict=True)
         return sum(
             quad(lambda f: density(f) * j0(2 * np.pi * f * r), a, b, limit=500)[0] for a, b in parts
         )
@@ -134,7 +134,8 @@ def test_energy_argument__is_the_rotation_error_over_all_angles(diameter):
 def test_ascent__never_falls_and_stands_still_after_ten_rounds(diameter, number):
     on_wedge, of = field(diameter)
     one = optimal.class_of(on_wedge, number, of)
-    taken = optimal.best(optimal.fitting(one), 10**6)
+    taken = optimal.fitting(one)
+    taken = taken[: int(0.97 * len(taken))]  # the last ones, which have little, take longer
     functions, smallest = optimal.polar_factor(one, optimal._started(one, taken))
     assert smallest > 0.05
     explained = [optimal.explained(one, functions)]
