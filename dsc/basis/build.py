@@ -51,6 +51,12 @@ def disk_basis(diameter: int) -> SteerableBasis:
     return _disk_basis(check_diameter(diameter))
 
 
+def optimal_basis(diameter: int, options: optimal.Options) -> SteerableBasis:
+    """As `disk_basis`, with another spectrum or number of coordinates: for experiments."""
+    part = optimal.wedge_basis(check_diameter(diameter), options)
+    return _from_wedge(f"disk, n = {part.frequency.size}", diameter, part)
+
+
 def bessel_basis(diameter: int) -> SteerableBasis:
     """Orthonormal disk harmonics, after the exact constant: what `disk_basis` is compared with.
 
@@ -97,13 +103,13 @@ def _disk_basis(diameter: int) -> SteerableBasis:
     if arrays is None:
         arrays = optimal.wedge_basis(diameter)._asdict()
         save("disk", key, arrays)
-    return spread_basis(diameter, optimal.WedgeBasis(**arrays))
+    return _from_wedge("disk", diameter, optimal.WedgeBasis(**arrays))
 
 
-def spread_basis(diameter: int, part: optimal.WedgeBasis) -> SteerableBasis:
+def _from_wedge(name: str, diameter: int, part: optimal.WedgeBasis) -> SteerableBasis:
     """A basis from its values on the wedge."""
     return SteerableBasis(
-        name="disk",
+        name=name,
         diameter=diameter,
         mask=disk_mask(diameter),
         frequency=part.frequency,

@@ -55,7 +55,7 @@ class Spectrum(NamedTuple):
     exponent: float = 1.5
     corner: float = 0.02
     cutoff: float = 0.7
-    roll: float = 0.3
+    roll: float = 0.02
 
 
 class Options(NamedTuple):

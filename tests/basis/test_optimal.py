@@ -44,10 +44,10 @@ def test_quadrature__gives_the_fields_covariance():
     _, of = field(64)
 
     def density(f):
-        return (f**2 + 0.02**2) ** -1.5 * min(1, (0.7 - f) / 0.3) * f
+        return (f**2 + 0.02**2) ** -1.5 * min(1, (0.7 - f) / 0.02) * f
 
     def integral(r):
-        parts = zip([0, 0.02, 0.1, 0.4], [0.02, 0.1, 0.4, 0.7], strict=True)
+        parts = zip([0, 0.02, 0.1, 0.68], [0.02, 0.1, 0.68, 0.7], strict=True)
         return sum(
             quad(lambda f: density(f) * j0(2 * np.pi * f * r), a, b, limit=500)[0] for a, b in parts
         )
