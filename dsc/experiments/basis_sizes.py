@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dsc import SteerableBasis, accumulate, decode, disk_basis, encode, random_atoms, solve
 from dsc.basis import OptimalOptions, optimal_basis
 from dsc.bench import paper_file
-from dsc.experiments.data import coding_patches
+from dsc.experiments.data import LabelledImage, coding_patches, paper_or_stand_in
 
 SIZES = {11: (78, 87, 91, 93), 15: (144, 160, 166, 170)}  # beside those of the rule
 CODED_DIAMETER, N_ATOMS, SPARSITY = 11, 20, 4
@@ -43,11 +43,22 @@ def other_sizes(diameter: int) -> list[SteerableBasis]:
     return [optimal_basis(diameter, OptimalOptions(share=share)) for share in shares]
 
 
+def single_images(choice: str) -> dict[str, LabelledImage]:
+    """A smooth texture, and the cameraman where it is at hand."""
+    return {
+        "brick": paper_or_stand_in("net", choice if choice == "synthetic" else "cc0"),
+        "cameraman": paper_or_stand_in("cameraman", _at_hand(choice)),
+    }
+
+
+def _at_hand(choice: str) -> str:
+    return ("paper" if paper_file("cameraman") else "cc0") if choice == "auto" else choice
+
+
 def coded_pixels(choice: str, quick: bool) -> tuple[str, NDArray[np.float32]]:
     """What is coded: label, (patch, pixel). The cameraman where it is at hand."""
-    choice = ("paper" if paper_file("cameraman") else "cc0") if choice == "auto" else choice
     at_most = 1000 if quick else None
-    with coding_patches("cameraman", choice, CODED_DIAMETER, at_most) as (label, patches):
+    with coding_patches("cameraman", _at_hand(choice), CODED_DIAMETER, at_most) as (label, patches):
         return label, patches.pixels(0, patches.n_patches)
 
 

@@ -35,12 +35,6 @@ class RotatedDisks:
         names = ("before", "after", "theta")
         return RotatedDisks(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
 
-    def parts(self, n_parts: int) -> list[RotatedDisks]:
-        """Equal parts, such as those of each image."""
-        names = ("before", "after", "theta")
-        cut = [np.split(getattr(self, name), n_parts) for name in names]
-        return [RotatedDisks(*part) for part in zip(*cut, strict=True)]
-
     def steered(self, basis: SteerableBasis) -> NDArray[np.floating]:
         """The disks rotated in a basis."""
         return basis.reconstruct(basis.steer(basis.project(self.before), self.theta))

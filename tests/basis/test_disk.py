@@ -159,15 +159,19 @@ def test_basis__is_frozen(make):
             array[...] = 0
 
 
-def test_disk__has_the_same_bits_for_any_number_of_blas_threads():
+@pytest.mark.parametrize("make", ["disk_basis", "bessel_basis"])
+def test_basis__has_the_same_bits_for_any_number_of_blas_threads(make, tmp_path):
     program = (
-        "import hashlib, dsc\n"
-        "print(hashlib.sha256(dsc.disk_basis(31).matrix.tobytes()).hexdigest())"
+        f"import hashlib, dsc\nprint(hashlib.sha256(dsc.{make}(31).matrix.tobytes()).hexdigest())"
     )
     hashes = {
         subprocess.run(
             [sys.executable, "-c", program],
-            env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
+            env={
+                **os.environ,
+                "OPENBLAS_NUM_THREADS": threads,
+                "DSC_CACHE_DIR": str(tmp_path / threads),  # computed anew
+            },
             check=True,
             capture_output=True,
             text=True,
