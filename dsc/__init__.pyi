@@ -1,6 +1,7 @@
 from .basis import (
     SteerableBasis,
     annular_basis,
+    bessel_basis,
     disk_basis,
     pixel_basis,
     rotation_matrix,
@@ -51,6 +52,7 @@ __all__ = [
     "__version__",
     "accumulate",
     "annular_basis",
+    "bessel_basis",
     "check",
     "decode",
     "disk_basis",

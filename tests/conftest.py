@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,6 +14,11 @@ from hypothesis import settings
 from skimage import data
 
 import dsc
+
+# bases are kept in a folder of the session: in nobody's own, and for its child processes, too
+_cache = tempfile.TemporaryDirectory(prefix="dsc-cache-")
+os.environ["DSC_CACHE_DIR"] = _cache.name
+atexit.register(_cache.cleanup)
 
 settings.register_profile("dsc", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("dsc")

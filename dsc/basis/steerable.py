@@ -30,7 +30,7 @@ class SteerableBasis:
     Attributes
     ----------
     name
-        "disk", "annular" or "pixels"; "low" is added to what `lowpass` returns.
+        "disk", "bessel", "annular" or "pixels"; "low" is added to what `lowpass` returns.
     diameter
         Pixels across the disk.
     mask
@@ -40,7 +40,9 @@ class SteerableBasis:
     matrix
         (pixel, coord) the sampled basis functions, float64.
     level
-        (coord,) the fraction of the basis's cut-off at which each coordinate comes in.
+        (coord,) the fraction of the basis's cut-off at which each coordinate comes in. In the disk
+        basis it is √(the share of coordinates up to it and its partner, in the order of what they
+        explain of a random field with the spectrum of images), 0 for the constant.
     """
 
     name: str
@@ -247,8 +249,9 @@ class SteerableBasis:
     def lowpass(self, fraction: float) -> SteerableBasis:
         """The same basis with its cut-off frequencies reduced to `fraction` (the paper's Φ_low).
 
-        The disk basis keeps the zeros z ≤ fraction · πρ, the annular one t ≤ fraction · ⌊πs⌋ on
-        ring s. Pixels have no cut-off and all stay.
+        The disk basis keeps the share fraction² of its coordinates that explains most, whole pairs
+        and the constant; the Bessel one the zeros z ≤ fraction · πρ, the annular one
+        t ≤ fraction · ⌊πs⌋ on ring s. Pixels have no cut-off and all stay.
         """
         if not 0 < fraction <= 1:
             raise DscError(f"fraction: found {fraction}, need a number in (0, 1]")

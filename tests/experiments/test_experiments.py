@@ -189,6 +189,20 @@ def test_basis__disk_rotates_better_than_annular(results):
     assert (rows[11, "annular"]["n_pixels"], rows[11, "annular"]["n_coords"]) == (97, 95)
 
 
+def test_basis__compares_sizes_of_the_disk_basis(results):
+    rows = [r for r in results("basis").numbers["rows"] if r["diameter"] == 11]
+    disks = sorted((r for r in rows if r["method"].startswith("disk")), key=lambda r: r["n_coords"])
+    assert [r["n_coords"] for r in disks] == [78, 87, 91, 93, 95]
+    assert disks[-1]["method"] == "disk"
+    losses = [r["projection_loss"] for r in disks]
+    assert losses == sorted(losses, reverse=True)  # more coordinates leave less outside
+    bessel = next(r for r in rows if r["method"] == "bessel")
+    for row in disks:
+        assert row["coding_error"] > 0 < row["coding_ms"]
+        for error in ("error_mean_removed", "error_brick", "error_cameraman"):
+            assert row[error] < bessel[error]
+
+
 def test_angles__turning_lowers_the_error(results):
     for errors in results("angles").numbers["mse"].values():
         assert errors[-1] < errors[0]

@@ -175,7 +175,7 @@ def test_materialised__refuses_another_basis(sets):
 def test_materialised__takes_its_basis_from_the_store(sets):
     assert sets[0].basis is None
     basis = sets[1].basis
-    assert (basis.name, basis.n_coords) == ("disk", 78)
+    assert (basis.name, basis.n_coords) == ("disk", 95)
     np.testing.assert_array_equal(sets[1].read(basis, 0, 9), sets[1].read(dsc.disk_basis(11), 0, 9))
 
 
