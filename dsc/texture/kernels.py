@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from dsc.pursuit import ANGLES, BLOCK, NO_GAIN, scores, take_patch, to_columns
+from dsc.pursuit import ANGLES, BLOCK, NO_GAIN, take_patch, to_columns
 from dsc.simd import (
     LANES,
     absolute,
@@ -69,7 +69,6 @@ def best_atoms(
     rows_of,
     n_even,
     table,
-    n_rounds,
     mixes,
     kept,
     parts,
@@ -84,7 +83,7 @@ def best_atoms(
 ):
     """The atom of largest score for every row of `coords` (patch, coord), −1 where nothing is left.
 
-    `order` is the packed order, `rows_of` to `n_rounds` are those of the `Search` of
+    `order` is the packed order, `rows_of` to `table` are those of the `Search` of
     `dsc.pursuit.tables`, `mixes` to `strong_table` the `Outline` and `atoms` to `radials` the
     `Details` of all atoms of all classes → out (patch,). Returns (bad, outlined, evaluated): −1 or
     the first patch whose energy is no number that can be coded; the (atom, patch) pairs that got to
@@ -100,9 +99,7 @@ def best_atoms(
     details = np.zeros((BLOCK, atoms.shape[1]), np.float32)
     outlines = np.zeros((stride // 2 + 1) * BLOCK, np.float32)
     outline_waves = np.zeros(2 * size + 2 * BLOCK, np.float32)
-    waves = np.zeros(n_frequencies * 2 * BLOCK, np.float32)
-    eight = np.zeros(2 * LANES, np.float32)
-    trial = np.zeros(n_rounds * ANGLES, np.float32)
+    waves = np.zeros(radials.size * 2 * LANES, np.float32)
     energy = np.zeros(BLOCK, np.float32)
     best = np.zeros(BLOCK, np.float32)
     best_atom = np.zeros(BLOCK, np.int64)
@@ -137,8 +134,9 @@ def best_atoms(
                 if score + outline_waves[2 * size + i] < best[lane]:
                     continue
                 evaluated += 1
-                pair_waves(details, lane, atoms, m, radials, eight, waves)
-                score = scores(waves, 0, table, n_even, n_frequencies, trial)
+                score = pair_score(
+                    details, lane, atoms, m, radials, n_even, n_frequencies, table, waves
+                )
                 if score > best[lane] or (score == best[lane] and m < best_atom[lane]):
                     best[lane], best_atom[lane] = score, m
         for lane in range(count):
@@ -262,21 +260,27 @@ def outline_score(waves, w, table, n_even, n_frequencies):
             so = fma(load_one16(waves, o + BLOCK), load16(table, k + ANGLES), so)
             o += 2 * BLOCK
             k += 2 * ANGLES
-        plus = add(absolute(add(ce, se)), absolute(add(co, so)))
-        minus = add(absolute(sub(ce, se)), absolute(sub(co, so)))
-        top = maximum(top, maximum(plus, minus))
+        top = maximum(top, best_sums(ce, se, co, so))
     return largest(top)
 
 
 @_inline
-def pair_waves(patches, lane, atoms, m, radials, eight, waves):
-    """A_t and B_t of one patch and one atom, through the operations of `correlate`: the same bits.
+def best_sums(ce, se, co, so):
+    """The largest of the folded angles, from their sums."""
+    plus = add(absolute(add(ce, se)), absolute(add(co, so)))
+    minus = add(absolute(sub(ce, se)), absolute(sub(co, so)))
+    return maximum(plus, minus)
 
-    patches and atoms as in `Details`, eight (2 · LANES) scratch → waves (frequency · 2 · BLOCK) as
-    for lane 0 of a block, in packed order.
+
+@_inline
+def pair_score(patches, lane, atoms, m, radials, n_even, n_frequencies, table, waves):
+    """The score of one patch and one atom: `correlate` and `scores` of the pursuit to the bit.
+
+    patches and atoms as in `Details`; waves (2 · frequency padded) scratch. Every sum has its terms
+    in the order of the pursuit: a frequency is a lane here, and even and odd ones go side by side.
     """
     at = 0
-    half = (waves.size // (2 * BLOCK) + 1) // 2  # where odd frequencies begin
+    n_lanes = radials.size * LANES
     for group in range(radials.size):
         a, b = zeros(), zeros()
         for _ in range(radials[group]):
@@ -285,13 +289,38 @@ def pair_waves(patches, lane, atoms, m, radials, eight, waves):
             a, b = fma(c, dc, a), fma(s, dc, b)
             a, b = fma(s, ds, a), fnma(c, ds, b)
             at += 2 * LANES
-        store(eight, 0, a)
-        store(eight, LANES, b)
-        for i in range(min(LANES, waves.size // (2 * BLOCK) - group * LANES)):
-            t = group * LANES + i
-            w = (t // 2 + half * (t % 2)) * 2 * BLOCK
-            waves[w] = eight[i]
-            waves[w + BLOCK] = eight[LANES + i]
+        store(waves, group * LANES, a)
+        store(waves, n_lanes + group * LANES, b)
+    top = zeros16()
+    n_odd = n_frequencies // 2
+    half = n_frequencies - n_odd
+    for begin in range(0, table.size, n_frequencies * 2 * ANGLES):
+        c, k = begin, begin + half * 2 * ANGLES
+        ce, se, co, so = zeros16(), zeros16(), zeros16(), zeros16()
+        if n_even == n_frequencies:  # all count as even: one chain
+            for t in range(0, n_frequencies, 2):
+                ce = fma(load_one16(waves, t), load16(table, c), ce)
+                se = fma(load_one16(waves, n_lanes + t), load16(table, c + ANGLES), se)
+                c += 2 * ANGLES
+            for t in range(1, n_frequencies, 2):
+                ce = fma(load_one16(waves, t), load16(table, c), ce)
+                se = fma(load_one16(waves, n_lanes + t), load16(table, c + ANGLES), se)
+                c += 2 * ANGLES
+        else:
+            for i in range(n_odd):
+                t = 2 * i
+                ce = fma(load_one16(waves, t), load16(table, c), ce)
+                se = fma(load_one16(waves, n_lanes + t), load16(table, c + ANGLES), se)
+                co = fma(load_one16(waves, t + 1), load16(table, k), co)
+                so = fma(load_one16(waves, n_lanes + t + 1), load16(table, k + ANGLES), so)
+                c += 2 * ANGLES
+                k += 2 * ANGLES
+            for i in range(n_odd, half):
+                t = 2 * i
+                ce = fma(load_one16(waves, t), load16(table, c), ce)
+                se = fma(load_one16(waves, n_lanes + t), load16(table, c + ANGLES), se)
+        top = maximum(top, best_sums(ce, se, co, so))
+    return largest(top)
 
 
 @_compile

@@ -102,7 +102,7 @@ class Labeller:
         search = self._search
         bad, outlined, evaluated = kernels.best_atoms(
             coords, packed_order(self.basis), search.rows_of, search.n_even, search.table,
-            search.n_rounds, *self._outline, *self._details, best,
+            *self._outline, *self._details, best,
         )  # fmt: skip
         if bad >= 0:
             raise bad_values(coords, "patches")

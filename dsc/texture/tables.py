@@ -17,7 +17,7 @@ from dsc.basis import SteerableBasis
 from dsc.pursuit import Search, packed_order
 from dsc.simd import LANES
 
-ENERGY = 0.97  # of the atoms, in the components of an outline
+ENERGY = 0.985  # of the atoms, in the components of an outline
 ROUNDING = 2.0**-21  # of a float32 sum, for each of its terms; eight times what is needed
 
 Floats = NDArray[np.float32]
