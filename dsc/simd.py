@@ -1,4 +1,4 @@
-"""Explicit eight-lane vectors for Numba kernels.
+"""Explicit vectors of eight and of sixteen lanes for Numba kernels.
 
 Numba leaves vectorising to LLVM, which decides anew for every loop and array type. The kernels
 here say it themselves: a value of type `f32x8` is one LLVM vector, and each function below is one
@@ -6,7 +6,9 @@ instruction on it. Two things follow. Accumulators stay in registers, and every 
 exactly the written operations in the written order (a fused multiply-add is fused on every CPU),
 so the bits of a result do not depend on where in a batch a patch happens to stand.
 
-`load` and `store` trust their index: it must have eight contiguous elements behind it.
+Sixteen float32 are one register where the CPU has such wide ones, else two: their names end in 16.
+
+`load` and `store` trust their index: it must have a whole vector of contiguous elements behind it.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ LANES = 8
 
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 _VECTOR, _WIDE = ir.VectorType(_FLOAT, LANES), ir.VectorType(_DOUBLE, LANES)
+_VECTOR16 = ir.VectorType(_FLOAT, 2 * LANES)
 
 
 class F32x8(types.Type):
@@ -36,7 +39,14 @@ class F64x8(types.Type):
         super().__init__(name="f64x8")
 
 
-f32x8, f64x8 = F32x8(), F64x8()
+class F32x16(types.Type):
+    """Sixteen float32."""
+
+    def __init__(self) -> None:
+        super().__init__(name="f32x16")
+
+
+f32x8, f64x8, f32x16 = F32x8(), F64x8(), F32x16()
 
 
 @register_model(F32x8)
@@ -49,6 +59,12 @@ class _F32x8Model(models.PrimitiveModel):
 class _F64x8Model(models.PrimitiveModel):
     def __init__(self, dmm, fe_type):
         super().__init__(dmm, fe_type, _WIDE)
+
+
+@register_model(F32x16)
+class _F32x16Model(models.PrimitiveModel):
+    def __init__(self, dmm, fe_type):
+        super().__init__(dmm, fe_type, _VECTOR16)
 
 
 def _pointer(context, builder, array_type, array, index_type, index, kind):
@@ -87,9 +103,24 @@ def load(typingctx, array, index):
 
 
 @intrinsic
+def load16(typingctx, array, index):
+    """Sixteen consecutive elements of a C-contiguous array of float32, from `index` on."""
+    if _vector_of(array) != f32x8:
+        return None
+
+    def codegen(context, builder, signature, args):
+        array_type, index_type = signature.args
+        pointer = _pointer(context, builder, array_type, args[0], index_type, args[1], _VECTOR16)
+        return builder.load(pointer, align=4)
+
+    return f32x16(array, index), codegen
+
+
+@intrinsic
 def store(typingctx, array, index, value):
-    """Write eight consecutive elements."""
-    if value not in (f32x8, f64x8) or value != _vector_of(array):
+    """Write consecutive elements, as many as the vector has."""
+    kind = _vector_of(array)
+    if kind is None or value not in ((f32x8, f32x16) if kind == f32x8 else (f64x8,)):
         return None
 
     def codegen(context, builder, signature, args):
@@ -102,10 +133,10 @@ def store(typingctx, array, index, value):
     return types.void(array, index, value), codegen
 
 
-def _repeat(builder, scalar):
-    undefined = ir.Constant(ir.VectorType(scalar.type, LANES), ir.Undefined)
+def _repeat(builder, scalar, lanes=LANES):
+    undefined = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
     vector = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
-    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
     return builder.shuffle_vector(vector, undefined, mask)
 
 
@@ -138,6 +169,30 @@ def load_one(typingctx, array, index):
 
 
 @intrinsic
+def load_one16(typingctx, array, index):
+    """The element at `index` of an array of float32, in all sixteen lanes."""
+    if _vector_of(array) != f32x8:
+        return None
+
+    def codegen(context, builder, signature, args):
+        array_type, index_type = signature.args
+        pointer = _pointer(context, builder, array_type, args[0], index_type, args[1], _FLOAT)
+        return _repeat(builder, builder.load(pointer, align=4), 2 * LANES)
+
+    return f32x16(array, index), codegen
+
+
+@intrinsic
+def zeros16(typingctx):
+    """Sixteen float32 zeros."""
+
+    def codegen(context, builder, signature, args):
+        return ir.Constant(_VECTOR16, [0.0] * 2 * LANES)
+
+    return f32x16(), codegen
+
+
+@intrinsic
 def zeros(typingctx):
     """Eight float32 zeros."""
 
@@ -161,13 +216,13 @@ def _elementwise(build, document):
     """An intrinsic of two vectors, from the builder's method that makes the instruction."""
 
     def operation(typingctx, a, b):
-        if a != f32x8 or b != f32x8:
+        if a != b or a not in (f32x8, f32x16):
             return None
 
         def codegen(context, builder, signature, args):
             return build(builder, *args)
 
-        return f32x8(a, b), codegen
+        return a(a, b), codegen
 
     operation.__doc__ = document
     return intrinsic(operation)
@@ -213,7 +268,7 @@ def _call(builder, name, *args):
 @intrinsic
 def fma(typingctx, a, b, c):
     """a * b + c, rounded once: on vectors, or on three float32 with the same bits as a lane's."""
-    if not (a == b == c and a in (f32x8, f64x8, types.float32)):
+    if not (a == b == c and a in (f32x8, f32x16, f64x8, types.float32)):
         return None
 
     def codegen(context, builder, signature, args):
@@ -225,7 +280,7 @@ def fma(typingctx, a, b, c):
 @intrinsic
 def fnma(typingctx, a, b, c):
     """c - a * b, rounded once."""
-    if not (a == b == c == f32x8):
+    if not (a == b == c and a in (f32x8, f32x16)):
         return None
 
     def codegen(context, builder, signature, args):
@@ -250,34 +305,34 @@ def fma_wide(typingctx, a, b, c):
 @intrinsic
 def absolute(typingctx, a):
     """|a|."""
-    if a != f32x8:
+    if a not in (f32x8, f32x16):
         return None
 
     def codegen(context, builder, signature, args):
         return _call(builder, "fabs", args[0])
 
-    return f32x8(a), codegen
+    return a(a), codegen
 
 
 @intrinsic
 def square_root(typingctx, a):
     """The correctly rounded square root."""
-    if a != f32x8:
+    if a not in (f32x8, f32x16):
         return None
 
     def codegen(context, builder, signature, args):
         return _call(builder, "sqrt", args[0])
 
-    return f32x8(a), codegen
+    return a(a), codegen
 
 
 def _fold(builder, vector, combine):
     """Reduce the lanes by halves: (0 with 4, 1 with 5, …), then quarters, then the last two."""
     undefined = ir.Constant(vector.type, ir.Undefined)
-    width = LANES // 2
+    width = vector.type.count // 2
     while width:
-        lanes = [(i + width) % LANES for i in range(LANES)]
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), lanes)
+        lanes = [(i + width) % vector.type.count for i in range(vector.type.count)]
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
         vector = combine(builder, vector, builder.shuffle_vector(vector, undefined, mask))
         width //= 2
     return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
@@ -298,8 +353,8 @@ def reverse(typingctx, a):
 
 @intrinsic
 def largest(typingctx, a):
-    """The largest of the eight lanes."""
-    if a != f32x8:
+    """The largest lane."""
+    if a not in (f32x8, f32x16):
         return None
 
     def codegen(context, builder, signature, args):
@@ -345,3 +400,29 @@ def transpose(typingctx, a, b, c, d, e, f, g, h):
         return context.make_tuple(builder, result, vectors)
 
     return result(*rows), codegen
+
+
+@intrinsic
+def reaches(typingctx, a, b):
+    """A bit for each lane where a >= b, that of lane 0 the lowest."""
+    if a != b or a not in (f32x8, f32x16):
+        return None
+
+    def codegen(context, builder, signature, args):
+        lanes = args[0].type.count
+        bits = builder.bitcast(builder.fcmp_ordered(">=", *args), ir.IntType(lanes))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.int64(a, b), codegen
+
+
+@intrinsic
+def lowest_bit(typingctx, bits):
+    """The place of the lowest bit that is set; there must be one."""
+    if bits != types.int64:
+        return None
+
+    def codegen(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(bits), codegen

@@ -241,3 +241,60 @@ def test_wide__does_not_mix_with_float32():
     mixed = njit(lambda a, out: simd.store(out, 0, simd.load(a, 0)))
     with pytest.raises(TypingError):
         mixed(np.zeros(8), np.zeros(8, F32))
+
+
+# --- sixteen lanes ------------------------------------------------------------------------------
+
+A16, B16, C16 = RNG.standard_normal((3, 2 * simd.LANES)).astype(F32)
+
+
+@njit
+def sixteen(a, b, c, out):
+    """Every operation on sixteen lanes, a row of `out` each; the largest lane, and a >= b."""
+    x, y, z = simd.load16(a, 0), simd.load16(b, 0), simd.load16(c, 0)
+    simd.store(out, (0, 0), simd.add(x, y))
+    simd.store(out, (1, 0), simd.sub(x, y))
+    simd.store(out, (2, 0), simd.mul(x, y))
+    simd.store(out, (3, 0), simd.maximum(x, y))
+    simd.store(out, (4, 0), simd.fma(x, y, z))
+    simd.store(out, (5, 0), simd.fnma(x, y, z))
+    simd.store(out, (6, 0), simd.absolute(x))
+    simd.store(out, (7, 0), simd.square_root(simd.absolute(x)))
+    simd.store(out, (8, 0), simd.load_one16(a, 3))
+    simd.store(out, (9, 0), simd.zeros16())
+    return simd.largest(x), simd.reaches(x, y)
+
+
+@njit
+def eight(a, b, c, out):
+    """The same on eight lanes."""
+    x, y, z = simd.load(a, 0), simd.load(b, 0), simd.load(c, 0)
+    simd.store(out, (4, 0), simd.fma(x, y, z))
+    simd.store(out, (5, 0), simd.fnma(x, y, z))
+    return simd.reaches(x, y)
+
+
+def test_sixteen__each_lane_as_in_numpy_and_as_of_eight():
+    out, halves = np.ones((10, 16), F32), np.empty((2, 10, 8), F32)
+    top, bits = sixteen(A16, B16, C16, out)
+    expected = [A16 + B16, A16 - B16, A16 * B16, np.maximum(A16, B16)]
+    np.testing.assert_array_equal(out[:4], expected)
+    masks = [
+        eight(A16[i : i + 8].copy(), B16[i : i + 8].copy(), C16[i : i + 8].copy(), half)
+        for i, half in zip((0, 8), halves, strict=True)
+    ]
+    np.testing.assert_array_equal(out[4:6], np.concatenate(halves, axis=1)[4:6])
+    others = [np.abs(A16), np.sqrt(np.abs(A16)), np.full(16, A16[3]), np.zeros(16)]
+    np.testing.assert_array_equal(out[6:], np.array(others, F32))
+    assert top == A16.max()
+    assert bits == masks[0] | masks[1] << 8 == sum(1 << int(i) for i in np.flatnonzero(A16 >= B16))
+
+
+def test_reaches__equal_is_enough_and_nan_never_is():
+    assert eight(A, A, A, np.empty((10, 8), F32)) == 255
+    assert eight(np.full(8, np.nan, F32), A, A, np.empty((10, 8), F32)) == 0
+
+
+def test_lowest_bit__of_any_place():
+    compiled = njit(lambda bits: simd.lowest_bit(bits))
+    assert [compiled(bits) for bits in (1, 12, 1 << 31, 3 << 40)] == [0, 2, 31, 40]

@@ -10,12 +10,14 @@ from dsc.cli.options import answer, json_option, say
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Fewer patches: under 20 seconds.")
+@click.option("--labelling", is_flag=True, help="Labels of patches, against a plain search.")
 @click.option("--system", is_flag=True, help="Threads, Dask overhead, and the whole of *net*.")
 @click.option("--scale", is_flag=True, help="Memory at 1 and at 20 million patches (minutes).")
 @json_option
-def bench(quick: bool, system: bool, scale: bool, as_json: bool) -> None:
+def bench(quick: bool, labelling: bool, system: bool, scale: bool, as_json: bool) -> None:
     """Time rotational coding and learning against other implementations."""
-    which = "scale" if scale else "system" if system else "coding"
+    asked = {"scale": scale, "system": system, "labelling": labelling, "coding": True}
+    which = next(name for name, is_asked in asked.items() if is_asked)
     summary = run_bench(which, quick, lambda text: say(text, as_json))
     if as_json:
         answer(summary, as_json)

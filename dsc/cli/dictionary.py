@@ -50,6 +50,7 @@ def learn(patches: str, out: str, plan: bool, as_json: bool, **options: Any) -> 
         "n_patches": model.patches["n_patches"],
         "mse": model.mse,
         "history": model.history.tolist(),
+        "n_unused": model.n_unused,
         "atoms_sha256": model.sha256,
         "n_tasks": Run(Path(out)).n_tasks,
         "seconds": time.perf_counter() - begin,
@@ -61,7 +62,8 @@ def learn(patches: str, out: str, plan: bool, as_json: bool, **options: Any) -> 
     answer(
         summary,
         as_json,
-        f"mse {model.mse:.6g} per pixel; dictionary in {out}, see {out}/report/index.html",
+        f"mse {model.mse:.6g} per pixel, {model.n_unused} of {len(model.atoms)} atoms unused; "
+        f"dictionary in {out}, see {out}/report/index.html",
         f"next: dsc encode {patches} {out} --out CODES.zarr",
     )
 

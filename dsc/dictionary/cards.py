@@ -19,9 +19,15 @@ MOST_CARDS = 48  # side by side
 def state_card(state: State, basis: SteerableBasis) -> Card:
     """One dictionary: error, atoms, use."""
     n_atoms, side = len(state.atoms), basis.diameter
+    numbers = {}
+    if state.history:
+        numbers = {
+            "error per pixel": f"{state.history[-1]:.4g}",
+            "unused atoms": f"{(state.count == 0).sum()}",
+        }
     return Card(
         f"{n_atoms} atoms of {side} × {side} pixels",
-        numbers={"error per pixel": f"{state.history[-1]:.4g}"} if state.history else {},
+        numbers=numbers,
         curve=state.history,
         image=_atoms(state, basis, MOST_ATOMS),
         bars=state.count.tolist(),

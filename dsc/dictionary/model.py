@@ -98,6 +98,11 @@ class Dictionary:
         return float(self.history[-1])
 
     @property
+    def n_unused(self) -> int:
+        """Atoms that no patch used in the final coding pass."""
+        return int((self.count == 0).sum())
+
+    @property
     def atoms_pixels(self) -> Floats:
         """(atom, y, x) the atoms as images, NaN outside the disk."""
         return self.basis.to_image(self.atoms)

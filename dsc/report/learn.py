@@ -147,7 +147,7 @@ def run_facts(folder: Run, model: Dictionary) -> dict[str, Any]:
             "count": model.count[order].tolist(),
             "total": total,
             "n_atoms": len(order),
-            "n_unused": int((model.count == 0).sum()),
+            "n_unused": model.n_unused,
             "even": total / len(order),
             "per_patch": total / n_patches,
         },

@@ -14,7 +14,7 @@ from dsc.texture.histograms import (
     joined_counts,
     shares,
 )
-from dsc.texture.labelling import label_map, spread
+from dsc.texture.labelling import Labeller, label_map, spread
 from dsc.texture.lbp import unit_range
 from dsc.texture.model import Prediction, TextureModel
 from dsc.texture.neighbours import chi_square

@@ -34,7 +34,7 @@ class Feature:
     # patches that each atom codes best, the atoms of one class after those of another
     counts: tuple[int, ...]
     n_patches: int  # patches in all; those of zeros have no class
-    evaluated: int  # pairs of an atom and a patch whose angles were tried
+    evaluated: int  # pairs of an atom and a patch whose every angle and coordinate was tried
     seconds: float = field(default=0.0, compare=False)  # its share of the time that its round took
 
 
@@ -257,7 +257,7 @@ def _flat(name: str) -> str:
 
 
 def pruned_share(features: Sequence[Feature], labeller: Labeller) -> float | None:
-    """The share of (atom, patch) pairs whose angles were never tried; None without pruning."""
+    """The share of (atom, patch) pairs passed over by a bound; None without pruning."""
     if not labeller.prunes:
         return None
     n_labels, n_atoms, _ = labeller.atoms.shape

@@ -16,6 +16,7 @@ from dsc.images import Image
 from dsc.patches import cut_grid
 from dsc.pursuit import EMPTY, MOST_STILL, Coder, Search, packed_order, search_tables
 from dsc.texture import kernels
+from dsc.texture.tables import Details, Outline, details_of, outline_of
 
 NONE = -1  # the label of a patch without anything to code
 PIECE_VALUES = 2**22  # pixels and coordinates of the patches labelled at a time
@@ -59,7 +60,8 @@ class Labeller:
         """The best class of every row, ties to the lowest, and how many pairs were evaluated.
 
         `NONE` for a patch of zeros. The number counts the (atom, patch) pairs, of all classes, for
-        which angles had to be tried; without pruning it is that of all pairs and steps.
+        which all coordinates and angles had to be tried; without pruning it is that of all pairs
+        and steps.
         """
         atoms, evaluated = self.best_atoms(coords)
         return self.label_of(atoms), evaluated
@@ -74,7 +76,8 @@ class Labeller:
         `NONE` for a patch that no atom codes. And how many pairs were evaluated; see `label`.
         """
         if self.prunes:
-            return self._best_by_score(coords)
+            best, _, evaluated = self.best_by_score(coords)
+            return best, evaluated
         n_labels, n_atoms, _ = self.atoms.shape
         _, exponent = np.frexp(np.abs(coords).max(axis=1, initial=0, keepdims=True))
         sized = np.ldexp(coords, -exponent)  # exactly: errors of small patches have no digits
@@ -90,15 +93,20 @@ class Labeller:
         best[~coords.any(axis=1)] = NONE
         return best, len(coords) * n_labels * n_atoms * self.sparsity
 
-    def _best_by_score(self, coords: Floats) -> tuple[Labels, int]:
-        n_labels, n_atoms, _ = self.atoms.shape
+    def best_by_score(self, coords: Floats) -> tuple[Labels, int, int]:
+        """The atom of the largest score, where the labeller prunes.
+
+        And for how many pairs it tried the angles of outlines, and those of all coordinates.
+        """
         best = np.empty(len(coords), np.int64)
-        bad, evaluated = kernels.best_atoms(
-            coords, n_labels * n_atoms, packed_order(self.basis), *self._search, best
-        )
+        search = self._search
+        bad, outlined, evaluated = kernels.best_atoms(
+            coords, packed_order(self.basis), search.rows_of, search.n_even, search.table,
+            *self._outline, *self._details, best,
+        )  # fmt: skip
         if bad >= 0:
             raise bad_values(coords, "patches")
-        return best, int(evaluated)
+        return best, int(outlined), int(evaluated)
 
     @cached_property
     def _coders(self) -> list[Coder]:
@@ -108,7 +116,21 @@ class Labeller:
     @cached_property
     def _search(self) -> Search:
         """What finds the best of all atoms of all classes."""
-        return search_tables(self.atoms.reshape(-1, self.basis.n_coords), self.basis, self.n_angles)
+        return search_tables(self._all_atoms, self.basis, self.n_angles)
+
+    @cached_property
+    def _outline(self) -> Outline:
+        """What tells most atoms that they cannot be the best."""
+        return outline_of(self._all_atoms, self.basis, self._search)
+
+    @cached_property
+    def _details(self) -> Details:
+        """What the others need."""
+        return details_of(self._all_atoms, self.basis)
+
+    @property
+    def _all_atoms(self) -> Floats:
+        return self.atoms.reshape(-1, self.basis.n_coords)
 
     def __getstate__(self) -> dict[str, object]:
         """The fields: tables are made again where they are needed."""
@@ -148,7 +170,7 @@ class Labeller:
         n_labels, n_atoms, _ = self.atoms.shape
         still = self.n_angles == 1 and n_atoms <= MOST_STILL
         squares = n_labels * n_atoms**2 if still else 0
-        return 4 * (values + 6 * self.atoms.size + squares)
+        return 4 * (values + 14 * self.atoms.size + squares)
 
     def grid(self, shape: tuple[int, int]) -> tuple[int, int]:
         """How many windows an image has along y and x."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
+from scipy.special import ndtri
 
 from dsc.basis import SteerableBasis
+from dsc.counter import uniform_bits
 from dsc.errors import DscError, count_problem
 from dsc.pursuit import check_atoms
 from dsc.update.statistics import KsvdStatistics, ModStatistics, Statistics
@@ -16,6 +21,8 @@ Floats = NDArray[np.float32]
 Sums = NDArray[np.float64]
 
 PINV_RCOND = 1e-10
+ALIKE = 0.9  # correlation at some rotation from which on no atom starts again
+DRAWS = 16  # random directions among which one is found that is not like another atom
 
 
 def random_atoms(basis: SteerableBasis, n_atoms: int, seed: int = 0) -> Floats:
@@ -35,7 +42,8 @@ def solve(
 ) -> Floats:
     """New unit-norm atoms from the statistics of a pass: (atom, coord).
 
-    Atoms that no patch uses start again from the worst-coded patches.
+    Atoms that no patch uses start again from the worst-coded patches, each from one that is not
+    like any atom, whatever its rotation.
 
     Parameters
     ----------
@@ -64,7 +72,7 @@ def solve(
     lost = count == 0
     if replace_twins is not None:
         lost |= find_twins(new, count, basis, replace_twins)
-    return restart(new, lost, statistics.usage.worst).astype(np.float32)
+    return restart(new, lost, statistics.usage.worst, basis).astype(np.float32)
 
 
 def top_eigenvectors(statistics: KsvdStatistics, old: Sums) -> Sums:
@@ -133,11 +141,69 @@ def find_twins(
     return lost
 
 
-def restart(atoms: Sums, lost: NDArray[np.bool_], worst: WorstPatches) -> Sums:
-    """`atoms` with each lost one set to what the code left of the next worst patch."""
+def restart(
+    atoms: Sums, lost: NDArray[np.bool_], worst: WorstPatches, basis: SteerableBasis
+) -> Sums:
+    """`atoms` with the lost ones set to what the code left of the worst patches.
+
+    Taken are those less like each other and all atoms, the lost ones too, than `ALIKE`: an atom
+    that nothing used since it started from a patch does not start from it again. Where the patches
+    are not enough, a lost atom stays if it is not like any other, else its direction is random: a
+    pure function of all atoms and its number.
+    """
     new = atoms.copy()
-    usable = np.flatnonzero(worst.error > 0)
-    for m, entry in zip(np.flatnonzero(lost), usable, strict=False):
+    waiting = list(np.flatnonzero(lost))
+    known = _Known(atoms, basis)
+    for entry in np.flatnonzero(worst.error > 0):
+        if not waiting:
+            break
         residual = worst.residual[entry].astype(np.float64)
-        new[m] = residual / np.linalg.norm(residual)
+        norm = np.linalg.norm(residual)
+        if norm > 0 and known.likeness(residual / norm) < ALIKE:
+            new[waiting.pop(0)] = residual / norm
+            known.add(residual / norm)
+    if waiting:
+        settled = np.setdiff1d(np.arange(len(new)), waiting)
+        known = _Known(new[settled], basis)
+        for m in waiting:
+            new[m] = _apart(new[m], known, f"restart {m} {sha256(atoms.tobytes()).hexdigest()}")
+            known.add(new[m])
     return new
+
+
+class _Known:
+    """Atoms that new ones must not be like, whatever their rotation."""
+
+    def __init__(self, atoms: Sums, basis: SteerableBasis) -> None:
+        self._atoms, self._start = atoms, basis.start
+        n_angles = 8 * (basis.max_frequency + 1)
+        steps = np.outer(np.arange(n_angles), np.arange(basis.max_frequency + 1)) % n_angles
+        theta = 2 * np.pi * steps / n_angles
+        self._waves = np.hstack([np.cos(theta), np.sin(theta)])  # (angle, 2 · frequency)
+
+    def add(self, atom: Sums) -> None:
+        """One more."""
+        self._atoms = np.vstack([self._atoms, atom])
+
+    def likeness(self, atom: Sums) -> float:
+        """The largest |correlation| with any of them, as of `rotation_correlations`."""
+        products = np.zeros((2, len(self._start) - 1, len(self._atoms)))
+        for t, (begin, end) in enumerate(pairwise(self._start)):
+            products[0, t] = self._atoms[:, begin:end] @ atom[begin:end]
+            if t > 0:  # with c + js as -s + jc
+                cos, sin = np.split(atom[begin:end], 2)
+                products[1, t] = self._atoms[:, begin:end] @ np.concatenate([-sin, cos])
+        both = products.reshape(self._waves.shape[1], len(self._atoms))
+        return float(np.abs(self._waves @ both).max(initial=0))
+
+
+def _apart(atom: Sums, known: _Known, purpose: str) -> Sums:
+    """An atom, or if it is like a known one the first random direction that is not."""
+    if known.likeness(atom) < ALIKE:
+        return atom
+    bits = uniform_bits(0, purpose, np.arange(DRAWS * atom.size)).reshape(DRAWS, -1)
+    draws = ndtri(((bits >> np.uint64(11)) + 0.5) / 2.0**53)  # directions evenly spread
+    draws /= np.linalg.norm(draws, axis=1, keepdims=True)
+    found = np.array([known.likeness(one) for one in draws])
+    first = np.argmax(found < ALIKE) if found.min() < ALIKE else np.argmin(found)
+    return np.asarray(draws[first])

@@ -20,7 +20,7 @@ from dsc.basis import SteerableBasis
 from dsc.errors import DscError, unknown_choice
 from dsc.pursuit import Coder, Codes, back_tables
 from dsc.update import kernels
-from dsc.update.worst import WorstPatches
+from dsc.update.worst import SPARE, WorstPatches
 
 Floats = NDArray[np.float32]
 Sums = NDArray[np.float64]
@@ -34,7 +34,7 @@ class Usage:
     n_patches: int  # patches seen
     sse: float  # sum of their residual energies, in coordinates
     pixel_sse: float  # the same in pixels, without what lies outside the span
-    worst: WorstPatches  # the worst-coded ones, as many as there are atoms
+    worst: WorstPatches  # the worst-coded ones, `SPARE` for each atom
     rest: float = 0.0  # sum of their energies outside the span of the basis, where it was asked for
 
     def merge(self, other: Usage) -> Usage:
@@ -183,7 +183,7 @@ def measure(
         n_patches=len(codes),
         sse=float(codes.error.sum(dtype=np.float64)),
         pixel_sse=pixel_sse,
-        worst=WorstPatches.of(codes.error, residual, first_patch, n_atoms),
+        worst=WorstPatches.of(codes.error, residual, first_patch, SPARE * n_atoms),
         rest=rest,
     )
     return usage, residual
@@ -191,7 +191,7 @@ def measure(
 
 def statistics_bytes(update: str, n_atoms: int, basis: SteerableBasis) -> int:
     """Memory of one statistics value."""
-    worst = n_atoms * (4 * basis.n_coords + 12)
+    worst = SPARE * n_atoms * (4 * basis.n_coords + 12)
     if update == "ksvd":
         return worst + 8 * n_atoms * triangle_size(basis.n_coords)
     return worst + 16 * n_atoms**2 * (basis.max_frequency + 1) + 8 * n_atoms * basis.n_coords
@@ -201,11 +201,13 @@ def solve_bytes(update: str, n_atoms: int, basis: SteerableBasis, with_twins: bo
     """Work space of `solve`, besides the statistics; more where twins are replaced.
 
     A scatter matrix, where its triangle goes, and what `eigh` copies of it; the spectrum of all
-    pairs of atoms, and what `pinv` makes of one of its matrices; some copies of the atoms.
+    pairs of atoms, and what `pinv` makes of one of its matrices; some copies of the atoms; how much
+    one of them is like all others, at all angles.
     """
     pairs = 8 * (update == "mod") + (basis.max_frequency + 4) * with_twins
     squares = 40 * basis.n_coords**2 * (update == "ksvd")
-    return squares + 16 * n_atoms**2 * pairs + 64 * n_atoms * basis.n_coords
+    likeness = 160 * n_atoms * (basis.max_frequency + 1)
+    return squares + 16 * n_atoms**2 * pairs + 64 * n_atoms * basis.n_coords + likeness
 
 
 def triangle_size(n_coords: int) -> int:

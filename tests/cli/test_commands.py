@@ -102,6 +102,7 @@ def test_learn__summary_has_what_was_promised(made):
     summary = summaries["learn"]
     assert summary.keys() >= {"n_patches", "mse", "history", "atoms_sha256", "n_tasks", "seconds"}
     expected = learn(folder / "patches.zarr", 4, 2, n_iterations=2)
+    assert summary["n_unused"] == expected.n_unused
     assert summary["n_patches"] == 2 * (54 * 44)
     assert summary["atoms_sha256"] == expected.sha256
     assert summary["history"] == expected.history.tolist()

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dsc
+from dsc.update import WorstPatches
 
 SUMS = {"ksvd": ("scatter",), "mod": ("normal", "right")}
 N_PATCHES = 60
@@ -96,20 +97,54 @@ def test_statistics__sum_in_float64(update):
     np.testing.assert_allclose(total - 1e10, 1000, rtol=1e-3)
 
 
-def test_worst__are_the_largest_errors_with_ties_to_the_lowest_number(problem):
+def test_worst__are_the_largest_errors_and_of_copies_the_lowest_number(problem):
     coords, atoms, basis = problem
     codes = dsc.encode(coords, atoms, basis, 2)
     worst = dsc.accumulate(coords, codes, atoms, basis).usage.worst
-    assert worst.patch.tolist() == [4, 11, 12]  # of 4, 11, 12, 33, 50
-    np.testing.assert_array_equal(worst.error, codes.error[[4, 11, 12]])
+    error = codes.error.copy()
+    error[[11, 12, 33, 50]] = 0  # the same as 4
+    assert worst.patch.tolist() == np.argsort(-error, kind="stable")[:6].tolist()
+    assert worst.patch[0] == 4
+    np.testing.assert_array_equal(worst.error, codes.error[worst.patch])
     expected = coords - dsc.decode(codes, atoms, basis)
-    np.testing.assert_allclose(worst.residual, expected[[4, 11, 12]], atol=1e-5)
+    np.testing.assert_allclose(worst.residual, expected[worst.patch], atol=1e-5)
 
 
 def test_worst__keeps_the_lowest_numbers_when_later_parts_come_first(problem):
     parts = [statistics_of(problem, slice(p, p + 10), "mod") for p in range(0, N_PATCHES, 10)]
     merged = reduce(lambda a, b: a.merge(b), parts[::-1])
-    assert merged.usage.worst.patch.tolist() == [4, 11, 12]
+    whole = statistics_of(problem, slice(0, N_PATCHES), "mod")
+    assert merged.usage.worst.patch.tolist() == whole.usage.worst.patch.tolist()
+    assert merged.usage.worst.patch[0] == 4
+
+
+@given(
+    kinds=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40),
+    size=st.integers(1, 8),
+    data=st.data(),
+)
+def test_worst__of_any_parts_in_any_order_are_the_distinct_ones(kinds, size, data):
+    """Errors in one column, residuals in the other: many are the same in one or in both."""
+    error = np.array([kind[0] for kind in kinds], np.float32)
+    residual = np.array([kind[1] for kind in kinds], np.float32)[:, None]
+    expected, seen = [], set()
+    for p in sorted(range(len(kinds)), key=lambda p: (-error[p], p)):
+        if kinds[p] not in seen:
+            expected.append(p)
+        seen.add(kinds[p])
+    cuts = data.draw(st.lists(st.integers(0, len(kinds)), max_size=6))
+    parts = [
+        WorstPatches.of(error[a:b], residual[a:b], a, size)
+        for a, b in pairwise([0, *sorted(cuts), len(kinds)])
+    ]
+    while len(parts) > 1:  # any two, in any order
+        one = parts.pop(data.draw(st.integers(0, len(parts) - 1)))
+        other = parts.pop(data.draw(st.integers(0, len(parts) - 1)))
+        parts.append(one.merge(other))
+    found = parts[0]
+    assert found.patch.tolist() == expected[:size]
+    np.testing.assert_array_equal(found.error, error[found.patch])
+    np.testing.assert_array_equal(found.residual, residual[found.patch])
 
 
 def test_worst__are_ordered_by_error(problem):
@@ -117,4 +152,4 @@ def test_worst__are_ordered_by_error(problem):
     coords = coords[13:33]
     codes = dsc.encode(coords, atoms, basis, 2)
     worst = dsc.accumulate(coords, codes, atoms, basis, first_patch=100).usage.worst
-    assert worst.patch.tolist() == (100 + np.argsort(-codes.error, kind="stable")[:3]).tolist()
+    assert worst.patch.tolist() == (100 + np.argsort(-codes.error, kind="stable")[:6]).tolist()
