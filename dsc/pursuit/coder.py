@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsc.basis import SteerableBasis, as_rows, bad_values, check_values, row_chunks
 from dsc.errors import DscError, count_problem, unknown_choice
 from dsc.pursuit import kernels, rotating, single, still
+from dsc.pursuit.refining import FINER
 from dsc.pursuit.tables import (
     Rotations,
     choice_tables,
@@ -27,7 +28,6 @@ from dsc.show import Card
 EMPTY = kernels.EMPTY
 DEFAULT_ANGLES = 60
 PURSUITS = ("ols", "omp")
-FINER = rotating.FINER
 NORM_ACCURACY = 1e-3
 MOST_STILL = 2048  # atoms whose Gram matrix is kept, 16 MB of it
 

@@ -35,6 +35,7 @@ from dsc.pursuit.kernels import (
     rotate,
     take_patch,
 )
+from dsc.pursuit.refining import FINER, find_waves, refined
 from dsc.simd import (
     LANES,
     absolute,
@@ -56,7 +57,6 @@ from dsc.simd import (
 )
 
 PATCHES = 4  # held against the dictionary at a time
-FINER = 64  # by how much the grid of refined angles is finer
 WIDTH = 4 * LANES  # angles that are worked on at a time
 MARGIN = 2 * WIDTH  # what is before the first row, and after the last one
 
@@ -359,77 +359,6 @@ def lowest_best(top, best, n_angles, width):
     return lowest // n_angles, lowest % n_angles
 
 
-@_inline
-def refined(
-    patches,
-    lane,
-    chosen,
-    inverse,
-    coefs,
-    k,
-    least_squares,
-    row,
-    rows_of,
-    cosine,
-    start,
-    residual,
-    sums,
-):
-    """By how many steps of a finer grid the score of an atom is largest near the angle `start`.
-
-    row (packed coord) is the atom; cosine (fine angle) the finer grid, on which `start` is. Two of
-    Newton's steps on the score N²/D, with N(δ) = ⟨r, R(δ) d⟩ and D = 1 − Σ_j ⟨q_j, R(δ) d⟩²: its
-    derivative vanishes with h = 2N'D − N D'. No step is taken that does not raise the score.
-    residual (coord) and sums (slot + 1, 3) are scratch.
-    """
-    n_fine, reach = cosine.size, FINER // 2
-    best, best_shift, shift = -1.0, 0, 0
-    for _ in range(3):
-        for j in range(k + 1):
-            sums[j, 0] = sums[j, 1] = sums[j, 2] = 0.0
-            if j < k and not least_squares:
-                continue
-            for c in range(residual.size):  # q_j, and the residual last
-                value = patches[lane, c] if j == k else 0.0
-                for i in range(j if j == k else j + 1):
-                    weight = -coefs[i] if j == k else inverse[j, i]
-                    value += weight * chosen[i, c]
-                residual[c] = value
-            x = 0
-            for f in range(rows_of.size):
-                t = 2 * f if 2 * f < rows_of.size else 2 * (f - (rows_of.size + 1) // 2) + 1
-                a, b = 0.0, 0.0
-                for _ in range(rows_of[f] if t == 0 else rows_of[f] // 2):
-                    if t == 0:
-                        a += residual[x] * row[x]
-                        x += 1
-                    else:
-                        a += residual[x] * row[x] + residual[x + 1] * row[x + 1]
-                        b += residual[x + 1] * row[x] - residual[x] * row[x + 1]
-                        x += 2
-                cos = cosine[t * (start + shift) % n_fine]
-                sin = cosine[(t * (start + shift) + 3 * (n_fine // 4)) % n_fine]
-                value, slope = a * cos + b * sin, t * (b * cos - a * sin)
-                sums[j, 0] += value
-                sums[j, 1] += slope
-                sums[j, 2] -= t * t * value
-        d0, d1, d2 = 1.0, 0.0, 0.0
-        for j in range(k):
-            d0 -= sums[j, 0] ** 2
-            d1 -= 2 * sums[j, 0] * sums[j, 1]
-            d2 -= 2 * (sums[j, 1] ** 2 + sums[j, 0] * sums[j, 2])
-        n0, n1, n2 = sums[k, 0], sums[k, 1], sums[k, 2]
-        score = n0 * n0 / max(d0, NEW)
-        if score > best:
-            best, best_shift = score, shift
-        h, slope = 2 * n1 * d0 - n0 * d1, 2 * n2 * d0 + n1 * d1 - n0 * d2
-        if slope * n0 >= 0:  # no maximum this way
-            break
-        shift += int(np.rint(min(max(-h / slope * n_fine / (2 * np.pi), -n_fine), n_fine)))
-        shift = min(max(shift, -reach), reach)
-    return best_shift
-
-
 @_compile
 def pursue(
     coords,
@@ -486,8 +415,8 @@ def pursue(
     scale = np.ones(PATCHES)
     energy = np.zeros(PATCHES)
     top = np.zeros(2 * WIDTH, np.float32)
-    residual = np.zeros(order.size)
-    sums = np.zeros((sparsity, 3))
+    rest = np.zeros(order.size)
+    fine_waves = np.zeros((sparsity, n_frequencies, 2))
     for begin in range(0, n_patches, PATCHES):
         count = min(PATCHES, n_patches - begin)
         for lane in range(count):
@@ -511,10 +440,11 @@ def pursue(
                     break
                 angle *= finer
                 if finer > 1:
-                    angle += refined(
+                    find_waves(
                         patches, lane, chosen, inverse, coefs, k, least_squares, atoms[best_atom],
-                        rows_of, cosine, angle, residual, sums,
+                        rows_of, rest, fine_waves,
                     )  # fmt: skip
+                    angle += refined(fine_waves, k, least_squares, cosine, angle)
                     angle %= cosine.size
                 rotate(atoms, swapped, best_atom, coord_cos, coord_sin, angle, chosen, k)
                 gain = refit(patches, lane, chosen, k, inverse, projection, coefs, lower)
