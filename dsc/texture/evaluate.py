@@ -130,7 +130,7 @@ class Evaluation:
 
     @property
     def pruned(self) -> float | None:
-        """The share of (atom, patch) pairs whose angles were never tried; None without pruning."""
+        """The share of (atom, patch) pairs passed over by a bound; None without pruning."""
         return pruned_share(self.prediction.features, self.model.labeller)
 
     def as_method(self, group: str, source: str) -> Method:
