@@ -118,8 +118,8 @@ def class_coords(wedge: Wedge, number: int) -> ClassCoords:
     some = [(generic, 0), (generic, 2), (axis, 0), (diagonal, number)]
     if number == 0:
         some.append((center, 0))
-    place = np.concatenate([np.flatnonzero(where) for where, _ in some])
-    direction = np.concatenate([np.full(where.sum(), way) for where, way in some])
+    place = np.concatenate([np.flatnonzero(places) for places, _ in some])
+    direction = np.concatenate([np.full(places.sum(), way) for places, way in some])
     angle = np.arctan2(wedge.y, wedge.x)[place]
     weight = np.sqrt(wedge.count[place])
     return ClassCoords(number, place, direction, weight, angle)

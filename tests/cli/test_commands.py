@@ -22,7 +22,7 @@ PROMISES = """
 dsc patches IMAGES... --out PATCHES.zarr --diameter 11 --stride 1 --min-std 0.1 [--unit]
  [--center] [--per-image 4000] [--materialize disk] [--seed 0]
 dsc learn PATCHES.zarr --out RUN --n-atoms 20 --sparsity 4 --n-angles 60 --n-iterations 10
- --basis disk|annular|pixels --update ksvd|mod [--resume]
+ --basis disk|bessel|annular|pixels --update ksvd|mod [--resume]
  [--scheduler threads|processes|tcp://...] [--memory-limit 1GB] [--plan] [--seed 0]
 dsc encode PATCHES.zarr RUN_OR_MODEL --out CODES.zarr
 """
@@ -79,7 +79,7 @@ def test_commands__output_is_always_out_or_o():
 def test_help__shows_defaults_and_choices(dsc):
     text = " ".join(dsc("learn", "--help").stdout.split())
     assert "--n-atoms" in text
-    for part in ("[default: 20]", "[default: 10]", "[disk|annular|pixels]", "[ksvd|mod]"):
+    for part in ("[default: 20]", "[default: 10]", "[disk|bessel|annular|pixels]", "[ksvd|mod]"):
         assert part in text
 
 

@@ -281,7 +281,7 @@ def test_pipeline__codes_feed_a_classifier(natural_patches, image):
 
 def test_grid_search__picks_the_larger_dictionary(X):
     search = GridSearchCV(
-        dsc.RotationalDictionaryLearning(n_nonzero_coefs=1, max_iter=2),
+        dsc.RotationalDictionaryLearning(n_nonzero_coefs=1, max_iter=2, init="patches"),
         {"n_components": np.array([1, 6])},
         cv=2,
     )

@@ -92,7 +92,7 @@ def test_reconstruct__every_pixel_up_to_the_border_is_close(centered, crop):
 def test_reconstruct__more_atoms_per_patch_come_closer(patches, crop):
     errors = []
     for sparsity in (1, 3, 8):
-        used = learn(patches, 6, sparsity, n_iterations=2)
+        used = learn(patches, 6, sparsity, n_iterations=5)
         errors.append(((used.reconstruct(crop) - crop) ** 2).mean())
     assert errors[0] > errors[1] > errors[2]
 

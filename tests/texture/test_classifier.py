@@ -552,7 +552,7 @@ def test_checks__scikit_learn_has_one_for_images():
 @parametrize_with_checks(
     [
         DrawnRows(
-            n_components=8, diameter=5, n_angles=4, max_iter=1, patches_per_image=10,
+            n_components=8, diameter=5, n_angles=4, max_iter=1, patches_per_image=12,
             scheduler="synchronous",
         )
     ]
