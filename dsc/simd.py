@@ -153,6 +153,18 @@ def splat(typingctx, value):
 
 
 @intrinsic
+def splat16(typingctx, value):
+    """One float32 in all sixteen lanes."""
+    if value != types.float32:
+        return None
+
+    def codegen(context, builder, signature, args):
+        return _repeat(builder, args[0], 2 * LANES)
+
+    return f32x16(value), codegen
+
+
+@intrinsic
 def load_one(typingctx, array, index):
     """The element at `index`, in all lanes."""
     vector = _vector_of(array)
@@ -231,13 +243,13 @@ def _elementwise(build, document):
 @intrinsic
 def where_larger(typingctx, a, b, yes, no):
     """`yes` in the lanes where a > b, else `no`."""
-    if not (a == b == yes == no == f32x8):
+    if not (a == b == yes == no and a in (f32x8, f32x16)):
         return None
 
     def codegen(context, builder, signature, args):
         return builder.select(builder.fcmp_ordered(">", args[0], args[1]), args[2], args[3])
 
-    return f32x8(a, b, yes, no), codegen
+    return a(a, b, yes, no), codegen
 
 
 def _larger(builder, a, b):
@@ -341,14 +353,16 @@ def _fold(builder, vector, combine):
 @intrinsic
 def reverse(typingctx, a):
     """The lanes in the opposite order."""
-    if a != f32x8:
+    if a not in (f32x8, f32x16):
         return None
 
     def codegen(context, builder, signature, args):
-        lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(reversed(range(LANES))))
-        return builder.shuffle_vector(args[0], ir.Constant(_VECTOR, ir.Undefined), lanes)
+        kind = args[0].type
+        lanes = list(reversed(range(kind.count)))
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), lanes)
+        return builder.shuffle_vector(args[0], ir.Constant(kind, ir.Undefined), mask)
 
-    return f32x8(a), codegen
+    return a(a), codegen
 
 
 @intrinsic

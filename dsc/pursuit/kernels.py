@@ -31,17 +31,19 @@ from dsc.simd import (
     fnma,
     largest,
     load,
-    load_one,
+    load16,
+    load_one16,
     maximum,
     mul,
     splat,
+    splat16,
     square_root,
     store,
     sub,
     total_wide,
     transpose,
     where_larger,
-    zeros,
+    zeros16,
     zeros_wide,
 )
 
@@ -70,71 +72,49 @@ def correlate(columns, packed, rows_of, waves, bound, first):
     bound (atom · BLOCK), first (BLOCK) the atom of largest bound.
     """
     n_frequencies = rows_of.size
-    slack = splat(np.float32(SLACK))
+    slack = splat16(np.float32(SLACK))
     size = n_frequencies * 2 * BLOCK
     d = 0
-    top0, top1, which0, which1 = zeros(), zeros(), zeros(), zeros()
-    for m in range(bound.size // (2 * BLOCK)):  # two atoms × two vectors of patches: 8 accumulators
+    top, which = zeros16(), zeros16()
+    for m in range(bound.size // (2 * BLOCK)):  # two atoms
         w, v, x = 2 * m * size, (2 * m + 1) * size, 0
-        a00, a01, a10, a11 = zeros(), zeros(), zeros(), zeros()
+        a0, a1 = zeros16(), zeros16()
         for _ in range(rows_of[0]):
-            x0, x1 = load(columns, x), load(columns, x + 8)
-            d0, d1 = load_one(packed, d), load_one(packed, d + 1)
-            a00, a01 = fma(x0, d0, a00), fma(x1, d0, a01)
-            a10, a11 = fma(x0, d1, a10), fma(x1, d1, a11)
+            x0 = load16(columns, x)
+            a0, a1 = fma(x0, load_one16(packed, d), a0), fma(x0, load_one16(packed, d + 1), a1)
             x += BLOCK
             d += 2
-        store(waves, w, a00)
-        store(waves, w + 8, a01)
-        store(waves, v, a10)
-        store(waves, v + 8, a11)
-        s00, s01, s10, s11 = absolute(a00), absolute(a01), absolute(a10), absolute(a11)
+        store(waves, w, a0)
+        store(waves, v, a1)
+        s0, s1 = absolute(a0), absolute(a1)
         for t in range(1, n_frequencies):
-            a00, a01, a10, a11 = zeros(), zeros(), zeros(), zeros()
-            b00, b01, b10, b11 = zeros(), zeros(), zeros(), zeros()
+            a0, a1, b0, b1 = zeros16(), zeros16(), zeros16(), zeros16()
             for _ in range(rows_of[t] // 2):
-                c0, c1 = load(columns, x), load(columns, x + 8)
-                s0, s1 = load(columns, x + 16), load(columns, x + 24)
-                dc, ds = load_one(packed, d), load_one(packed, d + 2)
-                a00, a01 = fma(c0, dc, a00), fma(c1, dc, a01)
-                b00, b01 = fma(s0, dc, b00), fma(s1, dc, b01)
-                a00, a01 = fma(s0, ds, a00), fma(s1, ds, a01)
-                b00, b01 = fnma(c0, ds, b00), fnma(c1, ds, b01)
-                dc, ds = load_one(packed, d + 1), load_one(packed, d + 3)
-                a10, a11 = fma(c0, dc, a10), fma(c1, dc, a11)
-                b10, b11 = fma(s0, dc, b10), fma(s1, dc, b11)
-                a10, a11 = fma(s0, ds, a10), fma(s1, ds, a11)
-                b10, b11 = fnma(c0, ds, b10), fnma(c1, ds, b11)
+                c, s = load16(columns, x), load16(columns, x + BLOCK)
+                dc, ds = load_one16(packed, d), load_one16(packed, d + 2)
+                a0, b0 = fma(c, dc, a0), fma(s, dc, b0)
+                a0, b0 = fma(s, ds, a0), fnma(c, ds, b0)
+                dc, ds = load_one16(packed, d + 1), load_one16(packed, d + 3)
+                a1, b1 = fma(c, dc, a1), fma(s, dc, b1)
+                a1, b1 = fma(s, ds, a1), fnma(c, ds, b1)
                 x += 2 * BLOCK
                 d += 4
             w += 2 * BLOCK
             v += 2 * BLOCK
-            store(waves, w, a00)
-            store(waves, w + 8, a01)
-            store(waves, w + 16, b00)
-            store(waves, w + 24, b01)
-            store(waves, v, a10)
-            store(waves, v + 8, a11)
-            store(waves, v + 16, b10)
-            store(waves, v + 24, b11)
-            s00 = add(s00, square_root(fma(a00, a00, mul(b00, b00))))
-            s01 = add(s01, square_root(fma(a01, a01, mul(b01, b01))))
-            s10 = add(s10, square_root(fma(a10, a10, mul(b10, b10))))
-            s11 = add(s11, square_root(fma(a11, a11, mul(b11, b11))))
-        s00, s01, s10, s11 = mul(s00, slack), mul(s01, slack), mul(s10, slack), mul(s11, slack)
-        store(bound, 2 * m * BLOCK, s00)
-        store(bound, 2 * m * BLOCK + 8, s01)
-        store(bound, 2 * m * BLOCK + 16, s10)
-        store(bound, 2 * m * BLOCK + 24, s11)
-        number0, number1 = splat(np.float32(2 * m)), splat(np.float32(2 * m + 1))
-        which0 = where_larger(s00, top0, number0, which0)
-        which1 = where_larger(s01, top1, number0, which1)
-        top0, top1 = maximum(s00, top0), maximum(s01, top1)
-        which0 = where_larger(s10, top0, number1, which0)
-        which1 = where_larger(s11, top1, number1, which1)
-        top0, top1 = maximum(s10, top0), maximum(s11, top1)
-    store(first, 0, which0)
-    store(first, 8, which1)
+            store(waves, w, a0)
+            store(waves, w + BLOCK, b0)
+            store(waves, v, a1)
+            store(waves, v + BLOCK, b1)
+            s0 = add(s0, square_root(fma(a0, a0, mul(b0, b0))))
+            s1 = add(s1, square_root(fma(a1, a1, mul(b1, b1))))
+        s0, s1 = mul(s0, slack), mul(s1, slack)
+        store(bound, 2 * m * BLOCK, s0)
+        store(bound, 2 * m * BLOCK + BLOCK, s1)
+        which = where_larger(s0, top, splat16(np.float32(2 * m)), which)
+        top = maximum(s0, top)
+        which = where_larger(s1, top, splat16(np.float32(2 * m + 1)), which)
+        top = maximum(s1, top)
+    store(first, 0, which)
 
 
 @_inline
@@ -144,35 +124,27 @@ def scores(waves, w, table, n_even, n_frequencies, out):
     table (round of angles · frequency · 2 · ANGLES), cosines then sines; frequencies with the even
     ones first.
     """
-    top = zeros()
+    top = zeros16()
     c = 0
     for j in range(0, out.size, ANGLES):
         i = w
-        ce0, ce1, se0, se1 = zeros(), zeros(), zeros(), zeros()
+        ce, se, co, so = zeros16(), zeros16(), zeros16(), zeros16()
         for _ in range(n_even):
-            a, b = load_one(waves, i), load_one(waves, i + BLOCK)
-            ce0, ce1 = fma(a, load(table, c), ce0), fma(a, load(table, c + 8), ce1)
-            se0, se1 = fma(b, load(table, c + 16), se0), fma(b, load(table, c + 24), se1)
+            ce = fma(load_one16(waves, i), load16(table, c), ce)
+            se = fma(load_one16(waves, i + BLOCK), load16(table, c + ANGLES), se)
             i += 2 * BLOCK
             c += 2 * ANGLES
-        co0, co1, so0, so1 = zeros(), zeros(), zeros(), zeros()
         for _ in range(n_even, n_frequencies):
-            a, b = load_one(waves, i), load_one(waves, i + BLOCK)
-            co0, co1 = fma(a, load(table, c), co0), fma(a, load(table, c + 8), co1)
-            so0, so1 = fma(b, load(table, c + 16), so0), fma(b, load(table, c + 24), so1)
+            co = fma(load_one16(waves, i), load16(table, c), co)
+            so = fma(load_one16(waves, i + BLOCK), load16(table, c + ANGLES), so)
             i += 2 * BLOCK
             c += 2 * ANGLES
-        v0 = maximum(
-            add(absolute(add(ce0, se0)), absolute(add(co0, so0))),
-            add(absolute(sub(ce0, se0)), absolute(sub(co0, so0))),
+        value = maximum(
+            add(absolute(add(ce, se)), absolute(add(co, so))),
+            add(absolute(sub(ce, se)), absolute(sub(co, so))),
         )
-        v1 = maximum(
-            add(absolute(add(ce1, se1)), absolute(add(co1, so1))),
-            add(absolute(sub(ce1, se1)), absolute(sub(co1, so1))),
-        )
-        store(out, j, v0)
-        store(out, j + 8, v1)
-        top = maximum(top, maximum(v0, v1))
+        store(out, j, value)
+        top = maximum(top, value)
     return largest(top)
 
 

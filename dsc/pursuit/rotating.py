@@ -45,19 +45,23 @@ from dsc.simd import (
     fnma,
     largest,
     load,
+    load16,
     load_one,
+    load_one16,
     maximum,
     mul,
     reverse,
     splat,
+    splat16,
     store,
     sub,
     where_larger,
     zeros,
+    zeros16,
 )
 
 PATCHES = 4  # held against the dictionary at a time
-WIDTH = 4 * LANES  # angles that are worked on at a time
+WIDTH = 2 * ANGLES  # angles that are worked on at a time
 MARGIN = 2 * WIDTH  # what is before the first row, and after the last one
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
@@ -139,64 +143,37 @@ def spread(waves, start, table, n_even, n_frequencies, n_angles, out, width):
     """⟨r, R(θ) d⟩ of all atoms at every angle of the grid, from their polynomials at `start`.
 
     table (round of angles · frequency · 2 · ANGLES) as in `scores`; out (MARGIN + atom · width),
-    rows filled up with their first angles. Two atoms share what is loaded. What is written before
-    a row (other angles again) belongs to the one that is written next.
+    an even number of rows, each filled up with its first angles. Two atoms share what is loaded.
+    What is written before a row (other angles again) belongs to the one that is written next.
     """
     half = n_angles // 2 if n_angles % 4 == 0 else 0
-    n_atoms = (out.size - 2 * MARGIN) // width
-    for m in range((n_atoms - 1) // 2 * 2, -1, -2):
+    n_rows = (out.size - 2 * MARGIN) // width
+    for m in range(n_rows - 2, -1, -2):
         first = start + m // LANES * n_frequencies * 2 * LANES + m % LANES
         row, c = MARGIN + m * width, 0
         for o in range(0, table.size // (n_frequencies * 2), ANGLES):
             w = first
-            ce0, ce1, se0, se1 = zeros(), zeros(), zeros(), zeros()
-            ce2, ce3, se2, se3 = zeros(), zeros(), zeros(), zeros()
+            ce0, ce1, se0, se1 = zeros16(), zeros16(), zeros16(), zeros16()
             for _ in range(n_even):
-                cos, more = load(table, c), load(table, c + 8)
-                a, b = load_one(waves, w), load_one(waves, w + 1)
-                ce0, ce1, ce2, ce3 = (
-                    fma(a, cos, ce0),
-                    fma(a, more, ce1),
-                    fma(b, cos, ce2),
-                    fma(b, more, ce3),
-                )
-                sin, more = load(table, c + 16), load(table, c + 24)
-                a, b = load_one(waves, w + LANES), load_one(waves, w + LANES + 1)
-                se0, se1, se2, se3 = (
-                    fma(a, sin, se0),
-                    fma(a, more, se1),
-                    fma(b, sin, se2),
-                    fma(b, more, se3),
-                )
+                cos, sin = load16(table, c), load16(table, c + ANGLES)
+                ce0 = fma(load_one16(waves, w), cos, ce0)
+                ce1 = fma(load_one16(waves, w + 1), cos, ce1)
+                se0 = fma(load_one16(waves, w + LANES), sin, se0)
+                se1 = fma(load_one16(waves, w + LANES + 1), sin, se1)
                 w += 2 * LANES
                 c += 2 * ANGLES
-            co0, co1, so0, so1 = zeros(), zeros(), zeros(), zeros()
-            co2, co3, so2, so3 = zeros(), zeros(), zeros(), zeros()
+            co0, co1, so0, so1 = zeros16(), zeros16(), zeros16(), zeros16()
             for _ in range(n_even, n_frequencies):
-                cos, more = load(table, c), load(table, c + 8)
-                a, b = load_one(waves, w), load_one(waves, w + 1)
-                co0, co1, co2, co3 = (
-                    fma(a, cos, co0),
-                    fma(a, more, co1),
-                    fma(b, cos, co2),
-                    fma(b, more, co3),
-                )
-                sin, more = load(table, c + 16), load(table, c + 24)
-                a, b = load_one(waves, w + LANES), load_one(waves, w + LANES + 1)
-                so0, so1, so2, so3 = (
-                    fma(a, sin, so0),
-                    fma(a, more, so1),
-                    fma(b, sin, so2),
-                    fma(b, more, so3),
-                )
+                cos, sin = load16(table, c), load16(table, c + ANGLES)
+                co0 = fma(load_one16(waves, w), cos, co0)
+                co1 = fma(load_one16(waves, w + 1), cos, co1)
+                so0 = fma(load_one16(waves, w + LANES), sin, so0)
+                so1 = fma(load_one16(waves, w + LANES + 1), sin, so1)
                 w += 2 * LANES
                 c += 2 * ANGLES
-            to, back = row + width + o, row + width - o - LANES + 1
-            write_angles(ce2, se2, co2, so2, half, n_angles, out, to, back)
-            write_angles(ce3, se3, co3, so3, half, n_angles, out, to + 8, back - 8)
-            to, back = row + o, row - o - LANES + 1
+            to, back = row + o, row - o - ANGLES + 1
+            write_angles(ce1, se1, co1, so1, half, n_angles, out, to + width, back + width)
             write_angles(ce0, se0, co0, so0, half, n_angles, out, to, back)
-            write_angles(ce1, se1, co1, so1, half, n_angles, out, to + 8, back - 8)
         for i in range(row + width + n_angles, row + 2 * width):
             out[i] = out[i - n_angles]
         for i in range(row + n_angles, row + width):
@@ -209,7 +186,7 @@ def pairs(atoms, columns, rows_of, n_even, table, n_angles, out):
     rows = np.zeros((PATCHES, atoms.shape[1]), np.float32)
     n_atoms, width = atoms.shape[0], out.shape[2] - n_angles
     waves = np.zeros(PATCHES * columns.size // rows_of.sum() * rows_of.size * 2, np.float32)
-    row = np.zeros(n_atoms * width + 2 * MARGIN, np.float32)
+    row = np.zeros((n_atoms + n_atoms % 2) * width + 2 * MARGIN, np.float32)
     for begin in range(0, n_atoms, PATCHES):
         count = min(PATCHES, n_atoms - begin)
         rows[:count] = atoms[begin : begin + count]
@@ -229,11 +206,10 @@ def largest_common(common, n_atoms, width):
     """The atom of largest |⟨r, R(θ) d⟩|, ties to the lowest, and that size."""
     best, best_atom = np.float32(0), 0
     for m in range(n_atoms):
-        top = zeros()
+        top = zeros16()
         for i in range(MARGIN + m * width, MARGIN + (m + 1) * width, WIDTH):
-            u, v = absolute(load(common, i)), absolute(load(common, i + 8))
-            x, y = absolute(load(common, i + 16)), absolute(load(common, i + 24))
-            top = maximum(top, maximum(maximum(u, v), maximum(x, y)))
+            u, v = absolute(load16(common, i)), absolute(load16(common, i + ANGLES))
+            top = maximum(top, maximum(u, v))
         size = largest(top)
         if size > best:
             best, best_atom = size, m
@@ -260,90 +236,54 @@ def advance(k, least_squares, pair, g, step, lower, scale, gain, q, slots, commo
     · angle) the ⟨r, R(θ) d⟩; new (atom · angle) the 1 − Σ_j ⟨q_j, R(θ) d⟩². top (2 · WIDTH) gets
     the best score of each lane, and which round of WIDTH angles, through all atoms, it is of.
     """
-    size, rise = splat(scale), splat(gain)
-    one, least = splat(np.float32(1)), splat(np.float32(NEW))
-    n0, n1, n2, n3 = zeros(), zeros(), zeros(), zeros()  # numerators and denominators of the best
-    d0, d1, d2, d3 = one, one, one, one
-    at0, at1, at2, at3 = zeros(), zeros(), zeros(), zeros()
+    size, rise = splat16(scale), splat16(gain)
+    one, least = splat16(np.float32(1)), splat16(np.float32(NEW))
+    n0, n1, d0, d1 = zeros16(), zeros16(), one, one  # numerators and denominators of the best
+    at0, at1 = zeros16(), zeros16()
+    keep = k + 1 < slots  # after the last step nothing is looked up again
     number = np.float32(0)
     for m in range(new.size // width):
         for a in range(0, width, WIDTH):
             i = g + m * step + a
-            u, v, x, y = load(pair, i), load(pair, i + 8), load(pair, i + 16), load(pair, i + 24)
+            u, v = load16(pair, i), load16(pair, i + ANGLES)
             i = m * slots * width + a
             for j in range(k):
-                part = load_one(lower, j)
-                u, v = fnma(part, load(q, i), u), fnma(part, load(q, i + 8), v)
-                x, y = fnma(part, load(q, i + 16), x), fnma(part, load(q, i + 24), y)
+                part = load_one16(lower, j)
+                u, v = fnma(part, load16(q, i), u), fnma(part, load16(q, i + ANGLES), v)
                 i += width
-            u, v, x, y = mul(u, size), mul(v, size), mul(x, size), mul(y, size)
-            if k + 1 < slots:
+            u, v = mul(u, size), mul(v, size)
+            if keep:
                 store(q, i, u)
-                store(q, i + 8, v)
-                store(q, i + 16, x)
-                store(q, i + 24, y)
+                store(q, i + ANGLES, v)
             i = MARGIN + m * width + a
-            p, r = fnma(rise, u, load(common, i)), fnma(rise, v, load(common, i + 8))
-            s, t = fnma(rise, x, load(common, i + 16)), fnma(rise, y, load(common, i + 24))
-            if k + 1 < slots:
-                store(common, i, p)
-                store(common, i + 8, r)
-                store(common, i + 16, s)
-                store(common, i + 24, t)
-            p, r, s, t = mul(p, p), mul(r, r), mul(s, s), mul(t, t)
+            x, y = fnma(rise, u, load16(common, i)), fnma(rise, v, load16(common, i + ANGLES))
+            if keep:
+                store(common, i, x)
+                store(common, i + ANGLES, y)
+            x, y = mul(x, x), mul(y, y)
             if least_squares:
                 i -= MARGIN
-                u, v = fnma(u, u, load(new, i)), fnma(v, v, load(new, i + 8))
-                x, y = fnma(x, x, load(new, i + 16)), fnma(y, y, load(new, i + 24))
-                if k + 1 < slots:
+                u, v = fnma(u, u, load16(new, i)), fnma(v, v, load16(new, i + ANGLES))
+                if keep:
                     store(new, i, u)
-                    store(new, i + 8, v)
-                    store(new, i + 16, x)
-                    store(new, i + 24, y)
-                u, v, x, y = (
-                    maximum(u, least),
-                    maximum(v, least),
-                    maximum(x, least),
-                    maximum(y, least),
-                )
+                    store(new, i + ANGLES, v)
+                u, v = maximum(u, least), maximum(v, least)
             else:
-                u, v, x, y = one, one, one, one
-            place = splat(number)
-            z, o = mul(p, d0), mul(n0, u)  # p/u > n0/d0, without dividing
-            n0, d0, at0 = (
-                where_larger(z, o, p, n0),
-                where_larger(z, o, u, d0),
-                where_larger(z, o, place, at0),
-            )
-            z, o = mul(r, d1), mul(n1, v)
-            n1, d1, at1 = (
-                where_larger(z, o, r, n1),
-                where_larger(z, o, v, d1),
-                where_larger(z, o, place, at1),
-            )
-            z, o = mul(s, d2), mul(n2, x)
-            n2, d2, at2 = (
-                where_larger(z, o, s, n2),
-                where_larger(z, o, x, d2),
-                where_larger(z, o, place, at2),
-            )
-            z, o = mul(t, d3), mul(n3, y)
-            n3, d3, at3 = (
-                where_larger(z, o, t, n3),
-                where_larger(z, o, y, d3),
-                where_larger(z, o, place, at3),
-            )
+                u, v = one, one
+            place = splat16(number)
+            here, there = mul(x, d0), mul(n0, u)  # x/u > n0/d0, without dividing
+            n0, d0 = where_larger(here, there, x, n0), where_larger(here, there, u, d0)
+            at0 = where_larger(here, there, place, at0)
+            here, there = mul(y, d1), mul(n1, v)
+            n1, d1 = where_larger(here, there, y, n1), where_larger(here, there, v, d1)
+            at1 = where_larger(here, there, place, at1)
             number += np.float32(1)
-    n0, n1, n2, n3 = divide(n0, d0), divide(n1, d1), divide(n2, d2), divide(n3, d3)
+    n0, n1 = divide(n0, d0), divide(n1, d1)
     store(top, 0, n0)
-    store(top, 8, n1)
-    store(top, 16, n2)
-    store(top, 24, n3)
+    store(top, ANGLES, n1)
     store(top, WIDTH, at0)
-    store(top, WIDTH + 8, at1)
-    store(top, WIDTH + 16, at2)
-    store(top, WIDTH + 24, at3)
-    return largest(maximum(maximum(n0, n1), maximum(n2, n3)))
+    store(top, WIDTH + ANGLES, at1)
+    return largest(maximum(n0, n1))
 
 
 @_inline
@@ -403,8 +343,9 @@ def pursue(
     waves = np.zeros(PATCHES * length, np.float32)
     alone = np.zeros((PATCHES, padded), np.float32)
     again = np.zeros(PATCHES * length if not by_table else 0, np.float32)
-    common = np.zeros(n_atoms * width + 2 * MARGIN, np.float32)
-    fresh = np.zeros(n_atoms * width + 2 * MARGIN if not by_table else 0, np.float32)
+    n_common = (n_atoms + n_atoms % 2) * width + 2 * MARGIN
+    common = np.zeros(n_common, np.float32)
+    fresh = np.zeros(n_common if not by_table else 0, np.float32)
     new = np.zeros(n_atoms * width, np.float32)
     q = np.zeros(n_atoms * slots * width, np.float32)
     chosen = np.zeros((sparsity, padded), np.float32)
