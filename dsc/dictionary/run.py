@@ -400,7 +400,10 @@ def _is_inside(name: Any) -> bool:
 
 
 def _is_complete(path: Path) -> bool:
-    return path.is_file() or (path.is_dir() and is_finished(path))
+    """Whether a result is there: a finished store, or a record as it was written."""
+    if path.is_file():
+        return unseal(path.read_text(encoding="utf-8", errors="replace")) is not None
+    return path.is_dir() and is_finished(path)
 
 
 def check_identity(path: str, found: Identity, wanted: Identity) -> None:

@@ -22,6 +22,8 @@ import numpy as np
 from PIL import Image
 from skimage import data
 
+from dsc.files import unseal
+
 SAME, CLEAR = "same bits", "clear error"
 LEARN = ["learn", "p.zarr", "--n-atoms", "4", "--sparsity", "2", "--n-iterations", "3"]
 TEXTURE = ["tex", "--diameter", "7", "--n-atoms", "3", "--n-iterations", "2"]
@@ -313,7 +315,7 @@ def bits(name, place, done):
         facts = json.loads((made / "report.json").read_text())
         return json.dumps([facts["history"], facts["run"]["atoms_sha256"]])
     if name == "texture sweep":
-        found = json.loads((made / "sweep.json").read_text())
+        found = unseal((made / "sweep.json").read_text())
         return json.dumps(_timeless(found["settings"]))
     if not made.exists():
         return None
