@@ -77,6 +77,24 @@ def unlock(path: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
+def check_held(path: Path, what: str) -> None:
+    """Refuse to go on if a lock that this process has made is no longer its own.
+
+    That is so after it was suspended for long: another host cannot tell it from one that is gone.
+    """
+    with _change:
+        _forget_those_of_a_parent()
+        if path not in _held or _is_ours(path):
+            return
+    owner = _owner(path) if path.is_file() else None
+    who = f"process {owner['pid']} on {owner['host']}" if owner else "somebody else"
+    raise DscError(
+        f"{what}: {who} has taken it over, since this process gave no sign of life (was it "
+        "suspended?): this one ends here and leaves everything to the other; if that is gone, "
+        "repeat the command, with --resume if it has it"
+    )
+
+
 def _forget_those_of_a_parent() -> None:
     """Of a process that was forked: what it inherits is not its own."""
     global _token, _process

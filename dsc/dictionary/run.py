@@ -46,7 +46,7 @@ from dsc.files import (
     unseal,
     write_whole,
 )
-from dsc.locks import INSIDE, last_beat, lock, lock_path, unlock
+from dsc.locks import INSIDE, check_held, last_beat, lock, lock_path, unlock
 from dsc.show import Card, Event, duration
 from dsc.store import is_finished, open_store, remove_store
 
@@ -128,9 +128,12 @@ class Run:
                         run._clear()
                     run.path.mkdir(exist_ok=True)
                     write_whole(run.path / MARK, seal(mark, indent=1))
+                for folder in {(run.path / name).parent for name in results}:
+                    folder.mkdir(exist_ok=True)  # not later: the run folder may be removed
             except OSError as error:
                 raise DscError(f"{run.path}: the run folder cannot be made: {error}") from error
             yield run
+            run._check_there()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -269,6 +272,7 @@ class Run:
     def _check_there(self) -> None:
         if not (self.path / MARK).is_file():
             raise DscError(f"{self.path}: the run folder was removed while the run was going on")
+        check_held(lock_path(self.path), str(self.path))
 
     def pulse(self) -> dict[str, Any]:
         """The last sign of life: its time, the share that is done, and words.
@@ -360,7 +364,9 @@ class Run:
         """Write a checkpoint; older ones than the last two go."""
         self._check_there()
         iteration = max(state.iteration for state in states)
-        path = self.path / "checkpoints" / f"{iteration:06d}.zarr"
+        folder = self.path / "checkpoints"
+        folder.mkdir(exist_ok=True)  # but not the run folder, if that was removed
+        path = folder / f"{iteration:06d}.zarr"
         if is_finished(path):  # and damaged, since the run went on from an earlier one
             remove_store(path)
         save_checkpoint(path, problems, states)

@@ -51,6 +51,7 @@ def create(
             if not Path(place).parent.exists():
                 Path(place).parent.mkdir(parents=True, exist_ok=True)
             lock(lock_path(place), place)  # until it is finished, or this process ends
+            Path(place).mkdir(exist_ok=True)
     objects.remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
     header = {"dsc_kind": kind, "dsc_format": FORMAT, "dsc_version": __version__}
     with objects.reported(place, "written"):

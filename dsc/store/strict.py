@@ -17,10 +17,10 @@ from zarr.core.buffer import BufferPrototype
 from zarr.storage import WrapperStore
 
 from dsc.errors import DscError
+from dsc.store.folder import METADATA as METADATA
 from dsc.store.objects import sha256
 
 MANIFEST = "manifest.json"
-METADATA = "zarr.json"
 
 
 class Finished(Protocol):

@@ -207,6 +207,7 @@ class _Work:
 
     def results(self, groups: Sequence[Group], folder: Path) -> Iterator[SettingResult]:
         """Learn, label and judge all settings, those with the same patches one after the other."""
+        folder.mkdir(exist_ok=True)
         for (method, diameter), alike in groupby(groups, lambda group: patches_key(group[0])):
             path = folder / f"{method}-{diameter:03d}"
             sources: list[StoredPatches] = []

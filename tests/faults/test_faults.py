@@ -212,5 +212,19 @@ def test_run__a_folder_that_is_removed_meanwhile_is_an_error(bench):
         done.check_clear("removed")
 
 
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8])
+def test_patches__removed_meanwhile_are_an_error_and_the_same_again_works(bench, share):
+    with bench.place() as place:
+        at = int(bench.n_events["patches"] * share)
+        words, gone = bench_words("patches"), place / "new.zarr"
+        [done] = bench.run(place, [words], fault="gone", at=at, gone=str(gone))
+        assert done.code == 2
+        assert len(done.said) == 1
+        assert "was removed while it was written: repeat the command" in done.said[0]
+        assert not gone.exists()
+        [done] = bench.run(place, [words])
+        assert bench.judge("patches", place, done, "again") == SAME
+
+
 def bench_words(name):
     return list(COMMANDS[name].words)
