@@ -87,6 +87,16 @@ def read_object(url: str, key: str) -> bytes | None:
             return None
 
 
+def read_part(url: str, key: str, start: int, stop: int | None = None) -> bytes | None:
+    """Some bytes of an object, None if there is none; a negative `start` counts from its end."""
+    with reported(url, "read"):
+        fs, root = fsspec.core.url_to_fs(url)
+        try:
+            return bytes(fs.cat_file(f"{root}/{key}", start=start, end=stop))
+        except _ABSENT:
+            return None
+
+
 def write_object(url: str, key: str, value: bytes) -> None:
     """Write an object, over what may be there."""
     with reported(url, "written"):
