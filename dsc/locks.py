@@ -58,7 +58,7 @@ def lock(path: Path, what: str) -> None:
     """Make the lock file `path`, or refuse because another process works on `what`."""
     with _change:
         _forget_those_of_a_parent()
-        if path not in _held or not path.exists():
+        if path not in _held or not _is_ours(path):
             _take(path, what)
         _held[path] = _held.get(path, 0) + 1
     _start_beating()

@@ -338,6 +338,7 @@ class Run:
         if is_finished(path):  # and damaged, since the run went on from an earlier one
             remove_store(path)
         save_checkpoint(path, problems, states)
+        self._check_there()  # it may have been suspended meanwhile
         for old in self.checkpoints()[:-KEEP]:
             remove_store(old)
 

@@ -20,7 +20,7 @@ from dsc.errors import DscError
 METADATA = "zarr.json"  # of the group: written first, it says that the folder is ours
 
 Written = dict[str, tuple[int, int]]  # inode and time of what this process wrote, by key
-_written: dict[str, Written] = {}
+_written: dict[str, Written] = {}  # of every store that this process makes
 
 
 class Folder(LocalStore):
@@ -72,7 +72,8 @@ class Folder(LocalStore):
             if isinstance(error, FileNotFoundError):
                 check_there(str(self.root))
             raise
-        _written.setdefault(str(self.root), {})[key] = (found.st_ino, found.st_mtime_ns)
+        if (ours := _written.get(str(self.root))) is not None:
+            ours[key] = (found.st_ino, found.st_mtime_ns)
 
     def _make_folders(self, key: str) -> None:
         """The folders that a key needs, below one that must be there."""
@@ -89,6 +90,11 @@ def check_there(url: str) -> None:
     """Refuse to go on with a store that somebody has removed."""
     if not is_marked(url):
         raise DscError(f"{url}: was removed while it was written: repeat the command")
+
+
+def remember(url: str) -> None:
+    """Keep in mind what this process writes there, until it is finished."""
+    _written[str(Path(url))] = {}
 
 
 def forget(url: str) -> None:
