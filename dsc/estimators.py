@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from dsc.errors import DscError
-from dsc.show import Card
 
 WORDS = {
     "n_components": "n_atoms",
@@ -39,14 +38,13 @@ class NotFitted(DscError, NotFittedError):  # type: ignore[misc]
 class ShowsCard:
     """An estimator that a notebook shows as the card of what it has learned, once it is fitted."""
 
-    def _card(self) -> Card | None:
-        raise NotImplementedError
+    _learned: ClassVar[str]  # the attribute that `fit` makes, whose card is shown
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        card = self._card()
-        if card is None:
+        learned = getattr(self, self._learned, None)
+        if learned is None:
             return super()._repr_mimebundle_(**options)  # type: ignore[misc]
-        return {"text/plain": repr(self), "text/html": card.html()}
+        return {"text/plain": repr(self), "text/html": learned.card().html()}
 
 
 def config_of(estimator: Any, kind: type[Config]) -> Config:

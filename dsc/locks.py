@@ -58,7 +58,7 @@ def lock(path: Path, what: str) -> None:
     """Make the lock file `path`, or refuse because another process works on `what`."""
     with _change:
         _forget_those_of_a_parent()
-        if path not in _held or not path.exists():
+        if path not in _held or not _is_ours(path):
             _take(path, what)
         _held[path] = _held.get(path, 0) + 1
     _start_beating()
@@ -75,6 +75,24 @@ def unlock(path: Path) -> None:
             del _held[path]
             if _is_ours(path):
                 path.unlink(missing_ok=True)
+
+
+def check_held(path: Path, what: str) -> None:
+    """Refuse to go on if a lock that this process has made is no longer its own.
+
+    That is so after it was suspended for long: another host cannot tell it from one that is gone.
+    """
+    with _change:
+        _forget_those_of_a_parent()
+        if path not in _held or _is_ours(path):
+            return
+    owner = _owner(path) if path.is_file() else None
+    who = f"process {owner['pid']} on {owner['host']}" if owner else "somebody else"
+    raise DscError(
+        f"{what}: {who} has taken it over, since this process gave no sign of life (was it "
+        "suspended?): this one ends here and leaves everything to the other; if that is gone, "
+        "repeat the command, with --resume if it has it"
+    )
 
 
 def _forget_those_of_a_parent() -> None:

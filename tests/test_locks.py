@@ -10,7 +10,7 @@ import pytest
 import dsc
 from dsc import locks
 from dsc.errors import DscError
-from dsc.locks import last_beat, lock, lock_path, locked, unlock
+from dsc.locks import check_held, last_beat, lock, lock_path, locked, unlock
 
 
 @pytest.fixture
@@ -48,6 +48,23 @@ def test_lock__of_another_is_refused_until_it_is_silent_for_long(path):
 def test_unlock__leaves_the_lock_of_another(path):
     lock(path, "it")
     text = other(path)  # it was taken away meanwhile
+    unlock(path)
+    assert path.read_text() == text
+
+
+def test_check_held__notices_that_another_has_taken_the_lock(path):
+    check_held(path, "it")  # of a lock that is not ours nothing is said
+    lock(path, "it")
+    check_held(path, "it")
+    text = other(path)
+    with pytest.raises(DscError, match="it: process 1 on elsewhere has taken it over"):
+        check_held(path, "it")
+    with pytest.raises(DscError, match="process 1 on elsewhere works on it"):
+        lock(path, "it")  # nor is it taken again
+    path.unlink()
+    with pytest.raises(DscError, match="it: somebody else has taken it over"):
+        check_held(path, "it")
+    path.write_text(text)
     unlock(path)
     assert path.read_text() == text
 

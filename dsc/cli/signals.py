@@ -7,6 +7,7 @@ once. In between an exception is raised, and whatever is said later by others is
 from __future__ import annotations
 
 import _thread
+import atexit
 import os
 import signal
 import sys
@@ -30,6 +31,7 @@ def own_process() -> None:
     if not _process["is_ours"]:
         _process["is_ours"] = True
         _handle(_leave)
+        atexit.register(_ignore)  # the first to be registered is the last to be called
 
 
 @contextmanager
@@ -95,6 +97,12 @@ def _silence() -> None:
     warnings.simplefilter("ignore")
     sys.unraisablehook = nothing
     threading.excepthook = nothing
+
+
+def _ignore() -> None:
+    """At the very end, when Python takes the handlers away: a signal would change the exit code."""
+    for number in CODES:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _leave_later(number: int) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.dictionary.loop import State
-from dsc.show import COLUMNS, Card, atom_shades, mosaic
+from dsc.errors import DscError
+from dsc.show import COLUMNS, Card, atom_shades, duration, mosaic
 
 MOST_ATOMS = 50  # on a card
 MOST_CARDS = 48  # side by side
+SILENCE = 60  # seconds after which a card says that there is no sign of life
 
 
 def state_card(state: State, basis: SteerableBasis) -> Card:
@@ -48,6 +53,59 @@ def states_card(
     if n_more := len(states) - len(parts):
         parts.append(Card(f"and {n_more} more"))
     return Card(f"{len(states)} dictionaries", cards=tuple(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class RunFacts:
+    """What is known of a run."""
+
+    path: Path  # its folder
+    events: list[dict[str, Any]]  # what its log tells
+    last: tuple[list[State], list[SteerableBasis]] | None  # of its last checkpoint
+    pulse: dict[str, Any]  # the last sign of life
+    last_beat: float  # when the process that has locked the folder last said that it lives
+    is_over: bool  # whether it is finished, and nobody works on it
+
+
+def run_card(run: RunFacts, alerts: Sequence[str] = ()) -> Card:
+    """Where a run stands; `alerts` says what else is wrong."""
+    note, names, passed = _story(run)
+    card = Card(str(run.path)) if run.last is None else states_card(*run.last, names)
+    alerts = list(alerts)
+    progress = (run.pulse["share"], run.pulse["text"]) if run.pulse else None
+    silence = time.time() - max(run.pulse.get("time", time.time()), run.last_beat)
+    if run.is_over:
+        note, progress = "finished", None
+    elif silence > SILENCE:
+        note = "not finished"
+        alerts.append(
+            f"no sign of life for {duration(silence)}: if nothing computes it any more, "
+            "repeat its command with --resume"
+        )
+    return replace(
+        card,
+        title=f"{run.path.resolve().name}: {card.title}" if run.last else str(run.path),
+        note=note,
+        numbers={**card.numbers, **passed},
+        alert="; ".join(alerts),
+        progress=progress,
+    )
+
+
+def _story(run: RunFacts) -> tuple[str, list[str], dict[str, str]]:
+    """What the log tells: where it runs, the names of dictionaries, passes and the error."""
+    try:
+        starts = [event for event in run.events if event["event"] == "start"]
+        passes = [event for event in run.events if event["event"] == "iteration"]
+        numbers = {"passes": str(len(passes))}
+        if passes:
+            numbers["error per pixel"] = f"{passes[-1]['mse']:.4g}"
+        if not starts:
+            return "", [], numbers
+        names = [str(name) for name in starts[-1].get("names", [])]
+        return f"running on {starts[-1]['place']}", names, numbers
+    except (KeyError, TypeError, ValueError) as error:
+        raise DscError(f"{run.path}: its log is not as a run writes it: {error!r}") from error
 
 
 def _atoms(state: State, basis: SteerableBasis, most: int) -> NDArray[np.uint8]:

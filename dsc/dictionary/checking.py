@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
 from dsc.dictionary.run import LOG, MARK, OPTIONS, Run
 from dsc.errors import DscError
-from dsc.files import each_record
+from dsc.files import each_record, unseal
 from dsc.store import Checkup, check_store, is_finished
 
 TRACES = (OPTIONS, LOG, "checkpoints")  # by which a folder is known whose mark is gone
@@ -123,8 +122,9 @@ class _RunCheck:
     def file(self, path: Path) -> None:
         self.n_checked += 1
         try:
-            json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            if unseal(path.read_text(encoding="utf-8", errors="replace")) is None:
+                self.bad.append(f"{path}: is damaged (its checksum does not match)")
+        except OSError as error:
             self.bad.append(f"{path}: cannot be read: {error}")
 
     def models(self, paths: list[Path]) -> None:

@@ -15,7 +15,6 @@ from dsc.dictionary.model import Dictionary
 from dsc.errors import DscError
 from dsc.patches import ArrayPatches
 from dsc.pursuit import EMPTY, Codes
-from dsc.show import Card
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
@@ -85,6 +84,8 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
     >>> model.get_feature_names_out()[9]
     'atom1_angle45'
     """
+
+    _learned = "dictionary_"
 
     def __init__(
         self,
@@ -177,9 +178,6 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
     def score(self, X: ArrayLike, y: object = None) -> float:  # noqa: ARG002
         """Minus the mean squared error per pixel of the disk: larger is better."""
         return -self._dictionary().encode(self._patches(X), **self._how).mse
-
-    def _card(self) -> Card | None:
-        return self.dictionary_.card() if hasattr(self, "dictionary_") else None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -19,7 +19,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from math import isfinite
 from os import PathLike
 from pathlib import Path
@@ -27,7 +27,7 @@ from typing import Any
 from uuid import uuid4
 
 from dsc.basis import SteerableBasis
-from dsc.dictionary.cards import states_card
+from dsc.dictionary.cards import RunFacts, run_card
 from dsc.dictionary.checkpoint import load_checkpoint, save_checkpoint
 from dsc.dictionary.events import UNLOGGED
 from dsc.dictionary.loop import Problem, State
@@ -46,13 +46,12 @@ from dsc.files import (
     unseal,
     write_whole,
 )
-from dsc.locks import INSIDE, last_beat, lock, lock_path, unlock
-from dsc.show import Card, Event, duration
+from dsc.locks import INSIDE, check_held, last_beat, lock, lock_path, unlock
+from dsc.show import Card, Event
 from dsc.store import is_finished, open_store, remove_store
 
 KEEP = 2  # checkpoints
 LONGEST = 500  # characters of what is said beside a bar
-SILENCE = 60  # seconds after which a card says that there is no sign of life
 KIND, FORMAT = "dsc run", 2
 MARK, OPTIONS, LOG, PULSE = "run.json", "run.toml", "events.jsonl", "progress.json"
 MODEL = "model.zarr"
@@ -128,9 +127,12 @@ class Run:
                         run._clear()
                     run.path.mkdir(exist_ok=True)
                     write_whole(run.path / MARK, seal(mark, indent=1))
+                for folder in {(run.path / name).parent for name in results}:
+                    folder.mkdir(exist_ok=True)  # not later: the run folder may be removed
             except OSError as error:
                 raise DscError(f"{run.path}: the run folder cannot be made: {error}") from error
             yield run
+            run._check_there()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -269,6 +271,7 @@ class Run:
     def _check_there(self) -> None:
         if not (self.path / MARK).is_file():
             raise DscError(f"{self.path}: the run folder was removed while the run was going on")
+        check_held(lock_path(self.path), str(self.path))
 
     def pulse(self) -> dict[str, Any]:
         """The last sign of life: its time, the share that is done, and words.
@@ -301,46 +304,15 @@ class Run:
             return Card(str(self.path), alert="there is no run here yet")
         alerts: list[str] = []
         last = self.last(lambda text: alerts.append(f"a checkpoint cannot be read: {text}"))
-        note, names, passed = self._story()
-        card = Card(str(self.path)) if last is None else states_card(*last, names)
-        numbers = {**card.numbers, **passed}
-        pulse = self.pulse()
-        progress = (pulse["share"], pulse["text"]) if pulse else None
-        silence = time.time() - max(pulse.get("time", time.time()), last_beat(lock_path(self.path)))
-        if self.finished and not self.is_worked_on:
-            note, progress = "finished", None
-        elif silence > SILENCE:
-            note = "not finished"
-            alerts.append(
-                f"no sign of life for {duration(silence)}: if nothing computes it any more, "
-                "repeat its command with --resume"
-            )
-        return replace(
-            card,
-            title=f"{self.path.resolve().name}: {card.title}" if last else str(self.path),
-            note=note,
-            numbers=numbers,
-            alert="; ".join(alerts),
-            progress=progress,
+        facts = RunFacts(
+            self.path,
+            events=self.events(),
+            last=last,
+            pulse=self.pulse(),
+            last_beat=last_beat(lock_path(self.path)),
+            is_over=self.finished and not self.is_worked_on,
         )
-
-    def _story(self) -> tuple[str, list[str], dict[str, str]]:
-        """What the log tells: where it runs, the names of dictionaries, passes and the error."""
-        events = self.events()
-        try:
-            starts = [event for event in events if event["event"] == "start"]
-            passes = [event for event in events if event["event"] == "iteration"]
-            numbers = {"passes": str(len(passes))}
-            if passes:
-                numbers["error per pixel"] = f"{passes[-1]['mse']:.4g}"
-            if not starts:
-                return "", [], numbers
-            names = [str(name) for name in starts[-1].get("names", [])]
-            return f"running on {starts[-1]['place']}", names, numbers
-        except (KeyError, TypeError, ValueError) as error:
-            raise DscError(
-                f"{self.path}: its {LOG} is not as a run writes it: {error!r}"
-            ) from error
+        return run_card(facts, alerts)
 
     def _repr_html_(self) -> str:
         return self.card().html()
@@ -360,10 +332,13 @@ class Run:
         """Write a checkpoint; older ones than the last two go."""
         self._check_there()
         iteration = max(state.iteration for state in states)
-        path = self.path / "checkpoints" / f"{iteration:06d}.zarr"
+        folder = self.path / "checkpoints"
+        folder.mkdir(exist_ok=True)  # but not the run folder, if that was removed
+        path = folder / f"{iteration:06d}.zarr"
         if is_finished(path):  # and damaged, since the run went on from an earlier one
             remove_store(path)
         save_checkpoint(path, problems, states)
+        self._check_there()  # it may have been suspended meanwhile
         for old in self.checkpoints()[:-KEEP]:
             remove_store(old)
 
@@ -400,7 +375,10 @@ def _is_inside(name: Any) -> bool:
 
 
 def _is_complete(path: Path) -> bool:
-    return path.is_file() or (path.is_dir() and is_finished(path))
+    """Whether a result is there: a finished store, or a record as it was written."""
+    if path.is_file():
+        return unseal(path.read_text(encoding="utf-8", errors="replace")) is not None
+    return path.is_dir() and is_finished(path)
 
 
 def check_identity(path: str, found: Identity, wanted: Identity) -> None:

@@ -92,8 +92,10 @@ class Watch:
         try:
             yield
         except KilledWorker as error:
+            n_died = error.allowed_failures + 1
             raise DscError(
-                f"workers died four times in the task {error.task}, the last one was "
+                f"workers died {'once' if n_died == 1 else f'{n_died} times'} in the task "
+                f"{error.task}, the last one was "
                 f"{error.last_worker}: look into its log, give workers more memory, then {AGAIN}"
             ) from None
         except (CancelledError, OSError, RuntimeError) as error:

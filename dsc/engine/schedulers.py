@@ -314,7 +314,7 @@ def _free_memory(limit: int | None) -> int:
     import psutil
     from distributed.system import MEMORY_LIMIT
 
-    used = psutil.Process().memory_info().rss
+    used = psutil.Process().memory_info().rss - _mapped_bytes()
     free = (limit or int(0.75 * MEMORY_LIMIT)) - used - PROCESS_BYTES
     if free <= 0:
         raise DscError(
@@ -322,6 +322,27 @@ def _free_memory(limit: int | None) -> int:
             f"{readable(PROCESS_BYTES)} for its kernels and libraries: give more"
         )
     return int(free)
+
+
+def _mapped_bytes() -> int:
+    """Bytes of data files that are mapped into memory (`np.memmap`): the system takes them back.
+
+    Libraries are left out, which stay; so is memory that processes share. 0 where it is not known.
+    """
+    import psutil
+
+    try:
+        maps = psutil.Process().memory_maps(grouped=False)
+        libraries = {one.path for one in maps if "x" in one.perms}
+        return sum(
+            one.rss - one.anonymous
+            for one in maps
+            if one.path.startswith("/")
+            and not one.path.startswith(("/dev/", "/memfd:", "/SYSV"))
+            and one.path not in libraries
+        )
+    except (psutil.Error, OSError, AttributeError, NotImplementedError):  # not on Linux
+        return 0
 
 
 def _cluster_resources(found: dict[str, Any], limit: int | None) -> Resources:

@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from os import PathLike
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.abc.buffer import Buffer
-from zarr.abc.store import ByteRequest
-from zarr.abc.store import Store as ZarrStore
-from zarr.core.buffer import BufferPrototype
-from zarr.storage import WrapperStore
 
 from dsc.errors import DscError
 from dsc.images.limits import check_count, check_decoded
-from dsc.store import normalize, read_object, reported, sha256, zarr_store
+from dsc.images.shards import Shards, missing_chunk
+from dsc.store import CheckedStore, normalize, read_object, reported, sha256, zarr_store
 
 _METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 COLORS = (3, 4)  # length of a last axis that is taken for red, green, blue (and alpha)
@@ -43,9 +40,10 @@ class Plane:
         window: tuple[int | slice, ...] = (*self.index, y, x)
         part = f"rows {y.start} to {y.stop}, columns {x.start} to {x.stop}"
         with reported(f"{self.url}: array {self.path or '/'!r}", f"read at {part}"):
-            return np.asarray(
-                _open(self.url, self.path, self.metadata, self.missing_as_fill)[window]
-            )
+            array = _open(self.url, self.path, self.metadata, self.missing_as_fill)
+            if array.shards is not None and not self.missing_as_fill:
+                _shards(self.url, self.path, self.metadata).check(window)
+            return np.asarray(array[window])
 
 
 def open_planes(url: str | PathLike[str], missing_as_fill: bool = False) -> list[Plane]:
@@ -99,41 +97,12 @@ def _full_size(url: str, attributes: dict[str, Any]) -> str:
     return str(level)
 
 
-class _WholeStore(WrapperStore[ZarrStore]):
+class _WholeStore(CheckedStore):
     """A Zarr store whose chunks must be there: Zarr would read others as the fill value."""
-
-    def __init__(self, store: ZarrStore, url: str) -> None:
-        super().__init__(store)
-        self._url = url  # its name in errors
-
-    def _with_store(self, store: ZarrStore) -> Self:
-        return type(self)(store, self._url)
-
-    async def get(
-        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
-    ) -> Buffer | None:
-        """The bytes of an object."""
-        return self._checked(key, await self._store.get(key, prototype, byte_range))
-
-    def get_sync(
-        self,
-        key: str,
-        *,
-        prototype: BufferPrototype | None = None,
-        byte_range: ByteRequest | None = None,
-    ) -> Buffer | None:
-        """The same for zarr's synchronous readers."""
-        store: Any = self._store  # only some stores have it, and zarr asks before it calls
-        value = store.get_sync(key, prototype=prototype, byte_range=byte_range)
-        return self._checked(key, value)
 
     def _checked(self, key: str, value: Buffer | None) -> Buffer | None:
         if value is None and key.rsplit("/", 1)[-1] not in _METADATA:
-            raise DscError(
-                f"{self._url}: chunk {key} is missing: bring it back; if it was left out since all "
-                "of it is the fill value, extract the patches with missing_as_fill "
-                "(dsc patches --missing-as-fill)"
-            )
+            raise missing_chunk(self._url, f"chunk {key}")
         return value
 
 
@@ -147,6 +116,11 @@ def _open(url: str, path: str, metadata: str, missing_as_fill: bool) -> zarr.Arr
     store = zarr_store(url, read_only=True)
     whole = store if missing_as_fill else _WholeStore(store, url)
     return zarr.open_array(whole, path=path, mode="r")
+
+
+@lru_cache(maxsize=64)
+def _shards(url: str, path: str, metadata: str) -> Shards:
+    return Shards.of(url, path, _open(url, path, metadata, False))
 
 
 def _metadata_hash(url: str, path: str) -> str:

@@ -85,7 +85,8 @@ def write_album(store: Store, images: list[Image], scans: list[Scan]) -> None:
     for run in runs:
         if run.stack is None:
             continue
-        members = list(zip(images, scans, strict=True))[run.first : run.first + run.count]
+        part = slice(run.first, run.first + run.count)
+        members = list(zip(images[part], scans[part], strict=True))
         step = run.chunks[0]
         for begin, tile in product(range(0, run.count, step), tiles_of(run.shape, run.tile)):
             same = [_read_same(*member, tile) for member in members[begin : begin + step]]

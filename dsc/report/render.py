@@ -83,7 +83,9 @@ class Place:
         numbers = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False)
         text = page.html()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            if not folder.parent.exists():
+                folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(exist_ok=True)  # but no run folder that was removed just now
             for name in self._earlier().get("files", ()):
                 (folder / name).unlink(missing_ok=True)
             write_whole(self.numbers, numbers)

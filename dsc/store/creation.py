@@ -15,6 +15,7 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 from dsc.errors import DscError, count_problem, unknown_choice
 from dsc.locks import lock, lock_path
 from dsc.store import objects
+from dsc.store.folder import remember
 from dsc.store.manifest import is_whole, own_kind
 from dsc.store.schema import FORMAT, Variable, schema_of
 from dsc.store.store import Store
@@ -51,6 +52,8 @@ def create(
             if not Path(place).parent.exists():
                 Path(place).parent.mkdir(parents=True, exist_ok=True)
             lock(lock_path(place), place)  # until it is finished, or this process ends
+            Path(place).mkdir(exist_ok=True)
+            remember(place)
     objects.remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
     header = {"dsc_kind": kind, "dsc_format": FORMAT, "dsc_version": __version__}
     with objects.reported(place, "written"):

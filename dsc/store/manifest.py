@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 
 from dsc.errors import DscError, readable
+from dsc.store.folder import check_there
 from dsc.store.objects import (
     is_occupied,
     list_objects,
@@ -69,6 +70,8 @@ def chunk_counts(array: Metadata) -> list[int]:
 def write_manifest(url: str, kind: str) -> None:
     """Finish a store, refused while chunks are missing."""
     keys = list_objects(url)
+    if "://" not in url:
+        check_there(url)
     metadata: dict[str, str] = {}
     chunks: dict[str, list[int]] = {}
     for key in sorted(key for key in keys if key.rsplit("/", 1)[-1] == METADATA):

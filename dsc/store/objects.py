@@ -20,6 +20,7 @@ from zarr.storage import FsspecStore, LocalStore
 
 from dsc.errors import DscError
 from dsc.files import write_whole
+from dsc.store.folder import Folder
 
 _UNNAMED = re.compile(r"/zarr\.[0-9a-f]{32}\.partial$")
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
@@ -38,7 +39,7 @@ def normalize(url: str | PathLike[str]) -> str:
 def zarr_store(url: str, read_only: bool) -> ZarrStore:
     """Zarr's own view of the objects below `url`."""
     if "://" not in url:
-        return LocalStore(url, read_only=read_only)
+        return LocalStore(url, read_only=True) if read_only else Folder(url)
     return FsspecStore.from_url(url, read_only=read_only)
 
 
@@ -82,6 +83,16 @@ def read_object(url: str, key: str) -> bytes | None:
         fs, root = fsspec.core.url_to_fs(url)
         try:
             return bytes(fs.cat_file(f"{root}/{key}"))
+        except _ABSENT:
+            return None
+
+
+def read_part(url: str, key: str, start: int, stop: int | None = None) -> bytes | None:
+    """Some bytes of an object, None if there is none; a negative `start` counts from its end."""
+    with reported(url, "read"):
+        fs, root = fsspec.core.url_to_fs(url)
+        try:
+            return bytes(fs.cat_file(f"{root}/{key}", start=start, end=stop))
         except _ABSENT:
             return None
 

@@ -16,8 +16,9 @@ import zarr
 from numpy.typing import ArrayLike, NDArray
 
 from dsc.errors import DscError, unknown_choice
-from dsc.locks import lock_path, unlock
+from dsc.locks import check_held, lock_path, unlock
 from dsc.store import manifest
+from dsc.store.folder import check_there, forget, is_marked, remove_rest
 from dsc.store.objects import as_written, normalize, read_object, reported, sha256, zarr_store
 from dsc.store.schema import check_variable
 from dsc.store.strict import METADATA, StrictStore
@@ -96,18 +97,27 @@ class Store:
     def finish(self) -> Store:
         """Check that every chunk was written, write the manifest, and return the finished store."""
         if self.writable:
+            if "://" not in self.url:
+                check_held(lock_path(self.url), self.url)
             manifest.write_manifest(self.url, self.kind)
             if "://" not in self.url:
+                forget(self.url)
                 unlock(lock_path(self.url))
         return open_store(self.url, self.kind)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """While it is written and finished: if that fails, others may write at its place."""
+        """While it is written and finished: if that fails, others may write at its place.
+
+        If somebody has removed it meanwhile, so is what was written after that.
+        """
         try:
             yield
         except BaseException:
             if "://" not in self.url:
+                if not is_marked(self.url):
+                    remove_rest(self.url)
+                forget(self.url)
                 unlock(lock_path(self.url))
             raise
 
@@ -177,7 +187,7 @@ def _attributes(store: Store, prefix: str) -> dict[str, Any]:
 @lru_cache(maxsize=256)
 def _array(store: Store, variable: str) -> zarr.Array[Any]:
     check_variable(store.kind, variable)
-    if not store.writable and variable not in (known := store.variables):
+    if not store.writable and variable not in (known := _manifest(store).chunks):
         raise unknown_choice(f"{store.url}: array", variable, known)
     try:
         array = zarr.open_array(
@@ -187,6 +197,8 @@ def _array(store: Store, variable: str) -> zarr.Array[Any]:
     except (DscError, MemoryError):
         raise
     except FileNotFoundError as error:
+        if store.writable and "://" not in store.url:
+            check_there(store.url)
         raise DscError(f"{store.url}: has no array {variable!r}") from error
     except Exception as error:  # whatever zarr says of metadata that nobody could have written
         text = " ".join(str(error).split()) or type(error).__name__

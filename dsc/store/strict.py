@@ -17,10 +17,10 @@ from zarr.core.buffer import BufferPrototype
 from zarr.storage import WrapperStore
 
 from dsc.errors import DscError
+from dsc.store.folder import METADATA as METADATA
 from dsc.store.objects import sha256
 
 MANIFEST = "manifest.json"
-METADATA = "zarr.json"
 
 
 class Finished(Protocol):
@@ -34,16 +34,15 @@ class Finished(Protocol):
         """The CRC-32C of a chunk by its key, in hexadecimal digits."""
 
 
-class StrictStore(WrapperStore[ZarrStore]):
-    """Zarr store whose chunks must be there and whole, and whose metadata must be as finished."""
+class CheckedStore(WrapperStore[ZarrStore]):
+    """Zarr store that looks at every object as it is fetched: `_checked` says what is wrong."""
 
-    def __init__(self, store: ZarrStore, url: str, finished: Finished | None) -> None:
+    def __init__(self, store: ZarrStore, url: str) -> None:
         super().__init__(store)
         self._url = url  # its name in errors
-        self._finished = finished  # what its manifest says; None while the store is written
 
     def _with_store(self, store: ZarrStore) -> Self:
-        return type(self)(store, self._url, self._finished)
+        return type(self)(store, self._url)
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
@@ -69,6 +68,23 @@ class StrictStore(WrapperStore[ZarrStore]):
         except OSError as error:
             raise self._error(key, f"cannot be read: {error}", "try again") from error
         return self._checked(key, value)
+
+    def _checked(self, key: str, value: Buffer | None) -> Buffer | None:  # noqa: ARG002
+        return value
+
+    def _error(self, key: str, problem: str, remedy: str) -> DscError:
+        return DscError(f"{self._url}: {key} {problem}: {remedy}")
+
+
+class StrictStore(CheckedStore):
+    """Zarr store whose chunks must be there and whole, and whose metadata must be as finished."""
+
+    def __init__(self, store: ZarrStore, url: str, finished: Finished | None) -> None:
+        super().__init__(store, url)
+        self._finished = finished  # what its manifest says; None while the store is written
+
+    def _with_store(self, store: ZarrStore) -> Self:
+        return type(self)(store, self._url, self._finished)
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
         """Names below a prefix, without the manifest, of which zarr knows nothing."""

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from dsc.dictionary import RunTarget
 from dsc.engine import Engine, open_engine
-from dsc.show import Card
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import Dataset, label_indices, read_inputs
 from dsc.texture.fit import fit_texture
@@ -91,6 +90,8 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
     >>> model.fit(images, ["long", "short"]).predict([p.T for p in images]).tolist()
     ['long', 'short']
     """
+
+    _learned = "model_"
 
     def __init__(
         self,
@@ -210,9 +211,6 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         made = cls(**{ALIASES.get(name, name): getattr(model.config, name) for name in names})
         made._set(model, model.label_names)
         return made
-
-    def _card(self) -> Card | None:
-        return self.model_.card() if hasattr(self, "model_") else None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -143,7 +143,7 @@ def extract_classes(
 ) -> list[StoredPatches]:
     """The training patches of every class, each in a patch set of its own."""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir()
     sources = []
     for number, name in enumerate(label_names):
         pairs = zip(data.images, data.labels, strict=True)

@@ -21,7 +21,7 @@ import numpy as np
 from dsc.dictionary import Identity, Problem, Run, RunTarget, advance, make_problem
 from dsc.engine import Engine, numerics_fingerprint
 from dsc.errors import DscError, count_problem, raise_listed
-from dsc.files import write_whole
+from dsc.files import seal, write_whole
 from dsc.patches import Grid, StoredPatches
 from dsc.show import Event
 from dsc.store import sha256
@@ -100,8 +100,7 @@ def run_sweep(data: Dataset, sweep: Sweep, engine: Engine, target: RunTarget) ->
         options = json.loads(json.dumps(target.options, default=str))
         results = tuple(done[config] for config in settings)
         found = SweepResult(run.path, sweep, identity, label_names, options, results)
-        text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-        write_whole(run.path / RESULT, text + "\n")
+        write_whole(run.path / RESULT, seal(found.to_dict(), indent=2) + "\n")
         return found
 
 
@@ -208,6 +207,7 @@ class _Work:
 
     def results(self, groups: Sequence[Group], folder: Path) -> Iterator[SettingResult]:
         """Learn, label and judge all settings, those with the same patches one after the other."""
+        folder.mkdir(exist_ok=True)
         for (method, diameter), alike in groupby(groups, lambda group: patches_key(group[0])):
             path = folder / f"{method}-{diameter:03d}"
             sources: list[StoredPatches] = []

@@ -77,6 +77,34 @@ def test_learn__ended_in_the_middle_resumes_to_the_same_bits(
     assert 2 <= starts[1] < N_ITERATIONS
 
 
+def test_learn__suspended_while_another_took_its_lock_ends_in_one_line(
+    patches, undisturbed, command, environment, ask, tmp_path
+):
+    run, lock = tmp_path / "run", tmp_path / ".run.lock"
+    words = ["learn", patches, "--out", str(run), *words_of(OPTIONS)]
+    process = subprocess.Popen(
+        [command, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    wait_for_checkpoint(run, process, 2)
+    process.send_signal(signal.SIGSTOP)
+    theirs = {**json.loads(lock.read_text()), "host": "elsewhere", "pid": 7, "token": "x"}
+    lock.write_text(json.dumps(theirs))
+    before = {path.name for path in run.glob("checkpoints/*")}
+    process.send_signal(signal.SIGCONT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    *_, last = err.splitlines()
+    assert re.match(rf"dsc: {run}: process 7 on elsewhere has taken it over", last)
+    assert "Traceback" not in err
+    assert json.loads(lock.read_text()) == theirs
+    done = {path.name for path in run.glob("checkpoints/*")}
+    assert len(done ^ before) <= 2  # no more than what was written just then
+    assert not Run(run).finished
+    lock.unlink()
+    assert ask(*words, "--resume")["atoms_sha256"] == undisturbed.sha256
+
+
 def test_learn__prints_a_line_per_pass_where_there_is_no_terminal(patches, dsc, tmp_path):
     words = ["--out", tmp_path / "run", "--n-iterations", 3, "--n-atoms", 2]
     place, *lines = dsc("learn", patches, *words).stderr.splitlines()

@@ -121,6 +121,16 @@ def test_learn__is_interrupted_while_it_begins(place, environment, tmp_path, mom
     assert_quiet(code, err, signal.Signals(how))
 
 
+def test_command__a_signal_after_its_end_does_not_change_its_code(environment):
+    late = "import os, signal\nclass Late:\n def __del__(self, kill=os.kill, me=os.getpid()):"
+    late += "\n  kill(me, 2)\nlate = Late()\n"  # goes when Python has let go of all handlers
+    program = [*PROGRAM[:2], late + PROGRAM[2]]
+    done = subprocess.run(
+        [*program, "--version"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def other_commands(place, out):
     return {
         "encode": ["encode", place / "patches.zarr", place / "run", "--out", out],

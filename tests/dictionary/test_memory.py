@@ -14,6 +14,7 @@ from dsc.patches import PatchConfig, extract_patches
 
 SIDE = 77  # windows along an image: 5929 patches of any diameter
 NOISE = 2 * 10**6  # by how much processes differ when they begin
+STEP, MOST_STEPS = 10**7, 6  # where the C library holds back freed memory, they differ by more
 
 # What begins as `dsc learn` does, and asks for the smallest limit instead of learning.
 SMALLEST = """
@@ -84,11 +85,9 @@ def stored(tmp_path_factory):
 
 def run_python(program, *words, **environment):
     command = [sys.executable, "-c", program, *map(str, words)]
-    done = subprocess.run(
+    return subprocess.run(
         command, capture_output=True, text=True, env={**os.environ, **environment}
     )
-    assert done.returncode == 0, done.stderr
-    return done
 
 
 def measure(path, out, setting, **environment):
@@ -97,10 +96,15 @@ def measure(path, out, setting, **environment):
     options = {"n_atoms": n_atoms, "sparsity": sparsity, "update": update, "n_iterations": 1}
     others = {name: f"{value}-of-the-plan" for name, value in environment.items()}
     found = run_python(SMALLEST, path, json.dumps(options), n_workers, **others)
-    limit = int(found.stdout) + NOISE
+    assert found.returncode == 0, found.stderr
+    smallest = int(found.stdout) + NOISE
     words = [word for name, value in options.items() for word in (_flag(name), value)]
-    how = ["--scheduler", "threads", "--n-workers", n_workers, "--memory-limit", limit]
-    done = run_python(LEARN, "learn", path, "--out", out, *words, *how, **environment)
+    for limit in range(smallest, smallest + MOST_STEPS * STEP, STEP):
+        how = ["--scheduler", "threads", "--n-workers", n_workers, "--memory-limit", limit]
+        done = run_python(LEARN, "learn", path, "--out", out, *words, *how, **environment)
+        if "learning needs about" not in done.stderr:  # else it is refused: nothing was begun
+            break
+    assert done.returncode == 0, done.stderr
     peak = int(done.stderr.splitlines()[-1])
     line = f"{Path(path).stem} {setting}: {limit / 1e6:.0f} MB, {peak / 1e6:.0f} MB, "
     print(line + f"{peak / limit:.3f}", flush=True)

@@ -11,7 +11,7 @@ import pytest
 
 import dsc
 from dsc.dictionary import Run
-from dsc.dictionary.run import SILENCE
+from dsc.dictionary.cards import SILENCE
 from dsc.errors import DscError
 from dsc.report.watch import watch_card
 

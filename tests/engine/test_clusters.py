@@ -2,19 +2,24 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from dask import delayed
+from distributed import Client
 
 from dsc.engine import clusters, open_engine
 from dsc.errors import DscError
+from dsc.patches import PatchConfig, extract_patches
 
-DASK = str(Path(sys.executable).parent / "dask")
+DASK, DSC = (str(Path(sys.executable).parent / name) for name in ("dask", "dsc"))
 
 
 class Cluster:
@@ -38,21 +43,28 @@ class Cluster:
         return self.workers[-1]
 
     def address(self):
-        for _ in range(600):
-            try:
-                return json.loads(self.file.read_text())["address"]
-            except (FileNotFoundError, json.JSONDecodeError):
-                time.sleep(0.05)
-        raise TimeoutError("no scheduler after 30 s")
+        return address_in(self.file)
+
+    def end(self):
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait(30)
+
+
+def address_in(file):
+    for _ in range(600):
+        try:
+            return json.loads(file.read_text())["address"]
+        except (FileNotFoundError, json.JSONDecodeError):
+            time.sleep(0.05)
+    raise TimeoutError("no scheduler after 30 s")
 
 
 @pytest.fixture
 def cluster(tmp_path):
     made = Cluster(tmp_path)
     yield made
-    for process in (*made.workers, made.scheduler):
-        process.kill()
-        process.wait(30)
+    made.end()
 
 
 @pytest.fixture
@@ -158,6 +170,129 @@ def test_fingerprints__are_asked_again_when_a_worker_vanishes(cluster, opened, m
         watch.check(engine.report)
     assert len(asked) == 2
     assert len(watch._seen) == 1
+
+
+def test_fingerprints__a_worker_that_is_killed_while_it_is_asked_is_left_out(
+    cluster, opened, monkeypatch, tmp_path
+):
+    silent, _ = cluster.add(), cluster.add()
+    asked = threading.Event()
+    real = Client.run
+
+    def run(*words, **options):
+        asked.set()
+        return real(*words, **options)
+
+    def kill():
+        asked.wait(60)
+        time.sleep(1)  # it was asked, and cannot answer
+        silent.kill()
+
+    with Client(cluster.address(), set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+    silent.send_signal(signal.SIGSTOP)
+    monkeypatch.setattr(Client, "run", run)
+    clusters.Answer(kill)
+    with opened(60) as engine:
+        assert silent.poll() == -signal.SIGKILL
+        assert engine.compute([delayed(disturb)(str(tmp_path / "running"))]) == [7]
+        assert len(engine.watch._seen) == 1
+
+
+def test_a_task_that_kills_its_workers__is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "1")
+    other = Cluster(tmp_path)
+    try:
+        workers = [other.add(), other.add()]
+        with (
+            open_engine(other.address(), progress=lambda _: None, patience=60) as engine,
+            pytest.raises(DscError, match=r"^workers died 2 times in the task .*--resume.*$"),
+        ):
+            engine.compute([delayed(kill_itself)()])
+        assert all(worker.wait(30) == -signal.SIGKILL for worker in workers)
+    finally:
+        other.end()
+
+
+def kill_itself():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# --- dsc itself ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def patches(tmp_path_factory):
+    image = np.random.default_rng(0).random((90, 90), np.float32)
+    path = tmp_path_factory.mktemp("patches") / "p.zarr"
+    extract_patches([image], path, PatchConfig(diameter=9))
+    return path
+
+
+def learn(patches, out, *words):
+    options = ["--n-atoms", "8", "--sparsity", "3", "--n-iterations", "200"]
+    return subprocess.Popen(
+        [DSC, "learn", str(patches), "--out", str(out), *options, *map(str, words)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_learn__the_scheduler_ends__is_one_line_with_what_to_do(cluster, patches, tmp_path):
+    cluster.add()
+    run = tmp_path / "run"
+    process = learn(patches, run, "--scheduler", cluster.address())
+    for _ in range(600):
+        assert process.poll() is None, process.communicate()
+        if any(run.glob("checkpoints/*/manifest.json")):
+            break
+        time.sleep(0.05)
+    cluster.scheduler.kill()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "Traceback" not in err
+    (line,) = [line for line in err.splitlines() if line.startswith("dsc: ")]
+    assert line == err.splitlines()[-1]
+    assert re.search(r"the scheduler at tcp://\S+ is gone: start it again and .*--resume", line)
+    assert any(run.glob("checkpoints/*/manifest.json"))
+
+
+def certificate(folder, name):
+    """The certificate and the key of somebody."""
+    files = folder / f"{name}.pem", folder / f"{name}.key"
+    words = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    words += ["-subj", f"/CN={name}", "-out", files[0], "-keyout", files[1]]
+    subprocess.run(["openssl", "req", *words], check=True, capture_output=True)
+    return files
+
+
+@pytest.mark.parametrize("has_other", [False, True], ids=["no certificate", "another's"])
+def test_learn__without_the_certificate_of_a_scheduler_is_refused_in_one_line(
+    patches, tmp_path, has_other
+):
+    cert, key = certificate(tmp_path, "cluster")
+    file = tmp_path / "scheduler.json"
+    words = ["--scheduler-file", file, "--host", "tls://127.0.0.1", "--port", "0", "--no-dashboard"]
+    words += ["--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key]
+    with (tmp_path / "log").open("w") as log:
+        scheduler = subprocess.Popen(
+            [DASK, "scheduler", *map(str, words)], stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        address = address_in(file)
+        assert address.startswith("tls://127.0.0.1:")
+        mine, my_key = certificate(tmp_path, "other")
+        own = ["--tls-ca", cert, "--tls-cert", mine, "--tls-key", my_key] if has_other else []
+        process = learn(patches, tmp_path / "run", "--scheduler", address, *own)
+        _, err = process.communicate(timeout=60)
+    finally:
+        scheduler.kill()
+        scheduler.wait(30)
+    assert process.returncode == 2
+    (line,) = err.splitlines()
+    said = "nothing that accepts these certificates answers" if has_other else "needs certificates"
+    assert line.startswith("dsc: scheduler: ")
+    assert said in line
+    assert not (tmp_path / "run").exists()
 
 
 # --- certificates -------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 from dask import delayed
@@ -311,3 +312,19 @@ def test_part_tasks__give_one_value_per_part_in_order():
 
 def test_block__is_a_power_of_two():
     assert BLOCK & (BLOCK - 1) == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").is_file(), reason="the maps are read from /proc")
+def test_memory__pages_of_mapped_inputs_do_not_count_as_used(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones(25 * 2**20))  # 210 MB
+    with open_engine("threads", 1, "4GB", progress=False) as engine:
+        before = engine.resources.memory
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    rss = psutil.Process().memory_info().rss
+    assert mapped.sum() == mapped.size  # all pages are there now
+    assert psutil.Process().memory_info().rss - rss > 150e6
+    with open_engine("threads", 1, "4GB", progress=False) as engine:
+        assert abs(engine.resources.memory - before) < 30e6
+    copied = np.array(mapped)  # but this is memory
+    with open_engine("threads", 1, "4GB", progress=False) as engine:
+        assert before - engine.resources.memory > copied.nbytes - 30e6

@@ -53,8 +53,8 @@ def hook(below, fault, at, counter, gone):
             os.kill(os.getpid(), signal.SIGKILL)
         elif fault == "stop" and number == at:
             os.kill(os.getpid(), signal.SIGTERM)
-        elif fault == "gone" and number == at:
-            shutil.rmtree(gone, ignore_errors=True)
+        elif fault == "gone" and number == at and not str(path).endswith(".lock"):
+            shutil.rmtree(gone, ignore_errors=True)  # but not when the command has let go of it
         elif fault in FAILURES and event not in ("os.remove", "os.rmdir"):
             problem = FAILURES[fault]
             if fault == "inodes" and event == "open" and os.path.exists(path):  # noqa: PTH110

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -97,6 +98,46 @@ def test_check__names_the_record_with_a_changed_digit(bench, name):
         assert found["saved"]
 
 
+def test_sweep__a_changed_digit_in_its_result_is_named_and_made_right_again(bench):
+    with bench.place() as place:
+        words = bench_words("texture sweep")
+        bench.run(place, [words])
+        path = place / "new" / "sweep.json"
+        right = path.read_text()
+        digits = [i for i, sign in enumerate(right) if sign in "123"]
+        for digit in random.Random(0).sample(digits, 5):
+            path.write_text(right[:digit] + "7" + right[digit + 1 :])
+            [checked] = bench.run(place, [["check", "new"]])
+            assert checked.code == 1
+            assert f"{path.relative_to(place)}: is damaged" in checked.stdout
+            [refused] = bench.run(place, [words])
+            assert "holds an unfinished run: use --resume" in refused.stderr
+            [done] = bench.run(place, [[*words, "--resume"]])
+            assert bench.judge("texture sweep", place, done, "a changed digit") == SAME
+            assert path.read_text() == right
+
+
+def test_features__a_changed_digit_is_left_out_and_counted_again(bench):
+    with bench.place() as place:
+        words = [*bench_words("texture evaluate"), "--json"]
+        [first] = bench.run(place, [words])
+        path = place / "new" / "features.jsonl"
+        right = path.read_text()
+        for number, line in enumerate(right.splitlines(keepends=True)[1:], 1):
+            assert '"counts": [' in line
+            digit = right.index(line) + line.index("[") + 1
+            path.write_text(right[:digit] + str(9 - int(right[digit])) + right[digit + 1 :])
+            shutil.rmtree(place / "new" / "model.zarr")  # whose histograms are these counts
+            [checked] = bench.run(place, [["check", "new"]])
+            assert f"features.jsonl: record {number + 1} is damaged" in checked.stdout
+            [done] = bench.run(place, [[*words, "--resume"]])
+            assert "1 damaged lines are left out" in done.stderr
+            assert bench.judge("texture evaluate", place, done, "a changed digit") == SAME
+            for name in ("accuracy", "confused_pairs", "atoms_sha256"):
+                assert json.loads(done.stdout)[name] == json.loads(first.stdout)[name]
+            path.write_text(right)
+
+
 def test_check__lists_every_bad_chunk(bench):
     with bench.place() as place:
         chunks = sorted(p for p in (place / "p.zarr").rglob("*") if "/c/" in str(p) and p.is_file())
@@ -169,6 +210,20 @@ def test_run__a_folder_that_is_removed_meanwhile_is_an_error(bench):
         [done] = bench.run(place, [words], fault="gone", at=at, gone=str(place / "new"))
         assert done.code == 2
         done.check_clear("removed")
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8])
+def test_patches__removed_meanwhile_are_an_error_and_the_same_again_works(bench, share):
+    with bench.place() as place:
+        at = int(bench.n_events["patches"] * share)
+        words, gone = bench_words("patches"), place / "new.zarr"
+        [done] = bench.run(place, [words], fault="gone", at=at, gone=str(gone))
+        assert done.code == 2
+        assert len(done.said) == 1
+        assert "was removed while it was written: repeat the command" in done.said[0]
+        assert not gone.exists()
+        [done] = bench.run(place, [words])
+        assert bench.judge("patches", place, done, "again") == SAME
 
 
 def bench_words(name):

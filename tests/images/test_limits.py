@@ -16,6 +16,7 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from zarr.codecs import ShardingCodec
 
 from dsc.errors import DscError
 from dsc.images import SUFFIXES, open_images
@@ -64,6 +65,86 @@ def test_zarr__missing_chunks_may_stand_for_the_fill_value(tmp_path):
     wanted = extract_patches(tmp_path / "b.npy", tmp_path / "q", config)
     n = found.n_patches
     np.testing.assert_array_equal(found.pixels(0, n), wanted.pixels(0, n))
+
+
+def sharded(path, values, **options):
+    """An array of shards of 20 × 40 with chunks of 10 × 20; those at its edges are cut."""
+    sizes = {"chunks": (10, 20), "shards": (20, 40), **options}
+    lead = (1,) * (values.ndim - 2)
+    sizes = {name: (*lead, *size) for name, size in sizes.items()}
+    zarr.create_array(path, data=values, zarr_format=3, **sizes)
+
+
+@pytest.mark.parametrize("shape", [(60, 80), (53, 71)], ids=["whole", "cut at the edges"])
+def test_shards__whole_ones_are_read_as_they_are(tmp_path, shape):
+    grey = np.maximum(GREY[: shape[0], : shape[1]], 1)  # no chunk is empty
+    sharded(tmp_path / "a.zarr", grey)
+    (image,) = open_images(tmp_path / "a.zarr")
+    np.testing.assert_array_equal(image.whole(), (grey / 255).astype(np.float32))
+    assert extract_patches(tmp_path / "a.zarr", tmp_path / "p").n_patches > 0
+    sharded(tmp_path / "b.zarr", np.stack([grey, grey]))
+    assert len(open_images(tmp_path / "b.zarr")) == 2
+    assert extract_patches(tmp_path / "b.zarr", tmp_path / "q").n_patches > 0
+
+
+def test_shards__a_chunk_that_is_missing_inside_is_refused_by_its_name(tmp_path):
+    black = np.maximum(GREY, 1)
+    black[30:40, 60:] = 0  # Zarr leaves out what is empty
+    sharded(tmp_path / "a.zarr", black)
+    name = r"chunk 1/1 of shard c/1/1 \(from 30, 60 on\) is missing.*--missing-as-fill"
+    with pytest.raises(DscError, match=name):
+        extract_patches(tmp_path / "a.zarr", tmp_path / "p")
+    (image,) = open_images(tmp_path / "a.zarr")
+    there = image.source.read(slice(0, 30), slice(0, 80))  # what is there can be read
+    np.testing.assert_array_equal(there, black[:30])
+    config = PatchConfig(diameter=7, missing_as_fill=True)
+    found = extract_patches(tmp_path / "a.zarr", tmp_path / "p", config)
+    np.save(tmp_path / "b.npy", black)
+    wanted = extract_patches(tmp_path / "b.npy", tmp_path / "q", config)
+    np.testing.assert_array_equal(
+        found.pixels(0, found.n_patches), wanted.pixels(0, wanted.n_patches)
+    )
+
+
+def test_shards__the_index_may_be_first(tmp_path):
+    black = np.maximum(GREY, 1)
+    black[:10, :20] = 0
+    for name, values in (("a", black), ("b", np.maximum(GREY, 1))):
+        serializer = ShardingCodec(chunk_shape=(10, 20), index_location="start")
+        made = zarr.create_array(
+            tmp_path / name, shape=GREY.shape, dtype="u1", chunks=(20, 40), serializer=serializer,
+            compressors=None, fill_value=0,
+        )  # fmt: skip
+        made[:] = values
+    with pytest.raises(DscError, match=r"chunk 0/0 of shard c/0/0 \(from 0, 0 on\) is missing"):
+        extract_patches(tmp_path / "a", tmp_path / "p")
+    assert extract_patches(tmp_path / "b", tmp_path / "q").n_patches > 0
+
+
+def test_shards__a_missing_shard_and_a_cut_one_are_refused(tmp_path):
+    sharded(tmp_path / "a.zarr", np.maximum(GREY, 1))
+    shard = tmp_path / "a.zarr" / "c" / "1" / "0"
+    content = shard.read_bytes()
+    shard.write_bytes(content[:20])
+    with pytest.raises(DscError, match="shard c/1/0 is cut"):
+        extract_patches(tmp_path / "a.zarr", tmp_path / "p")
+    shard.unlink()
+    with pytest.raises(DscError, match="chunk c/1/0 is missing"):
+        extract_patches(tmp_path / "a.zarr", tmp_path / "p")
+    shard.write_bytes(content)
+    assert extract_patches(tmp_path / "a.zarr", tmp_path / "p").n_patches > 0
+
+
+def test_shards__inside_of_others_cannot_be_told(tmp_path):
+    inner = ShardingCodec(chunk_shape=(5, 10))
+    outer = ShardingCodec(chunk_shape=(10, 20), codecs=[inner])
+    made = zarr.create_array(
+        tmp_path / "a", shape=GREY.shape, dtype="u1", chunks=(20, 40), serializer=outer,
+        compressors=None,
+    )  # fmt: skip
+    made[:] = GREY
+    with pytest.raises(DscError, match=r"missing chunks cannot be told.*--missing-as-fill"):
+        extract_patches(tmp_path / "a", tmp_path / "p")
 
 
 # --- bombs

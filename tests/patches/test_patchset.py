@@ -7,9 +7,11 @@ import pickle
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +20,9 @@ from dsc.basis.grid import disk_mask
 from dsc.errors import DscError
 from dsc.images import cache
 from dsc.patches import PatchConfig, as_source, extract_patches, open_patches
+from dsc.patches.album import open_album
 from dsc.store import open_store
+from dsc.store import store as store_module
 
 CONFIG = {"min_std": 0.03, "center": True, "unit": True}
 
@@ -279,3 +283,31 @@ def test_open__other_stores_are_refused(tmp_path, sets):
     with pytest.raises(DscError, match=r"found a store of codes, need one of patches"):
         open_patches(tmp_path / "codes")
     assert open_store(sets[0].store.url).kind == "patches"
+
+
+class Counted(dict):
+    """A table that knows how often all of it was looked at."""
+
+    n_passes = 0
+
+    def __iter__(self):
+        self.n_passes += 1
+        return super().__iter__()
+
+
+def test_open__work_grows_with_the_number_of_image_sizes_not_with_its_square(tmp_path, monkeypatch):
+    sizes = [(8 + i % 20, 8 + i // 20) for i in range(400)]
+    images = [np.random.default_rng(i).random(size, np.float32) for i, size in enumerate(sizes)]
+    extract_patches(images, tmp_path / "p.zarr", PatchConfig(diameter=7, per_image=1))
+    opened = []
+    found = open_store(tmp_path / "p.zarr")
+    table = Counted(store_module._manifest(found).chunks)
+    listed = replace(store_module._manifest(found), chunks=table)
+    monkeypatch.setattr(store_module, "_manifest", lambda _: listed)
+    real = zarr.open_array
+    monkeypatch.setattr(zarr, "open_array", lambda *w, **o: opened.append(w) or real(*w, **o))
+    open_album.cache_clear()
+    store_module._array.cache_clear()
+    assert open_patches(tmp_path / "p.zarr").n_patches == 400
+    assert len(opened) <= 400 + 4  # each once, and the positions
+    assert table.n_passes <= 4

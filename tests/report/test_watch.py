@@ -27,7 +27,7 @@ from skimage import data
 import dsc
 from dsc.cli.main import main
 from dsc.dictionary import Run, RunTarget
-from dsc.dictionary.run import SILENCE
+from dsc.dictionary.cards import SILENCE
 from dsc.engine import open_engine
 from dsc.experiments import write_suite
 from dsc.report import make_server

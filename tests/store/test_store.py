@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -259,6 +260,50 @@ def test_create__replaces_what_a_killed_writer_left(tmp_path):
     assert not (path / "atom" / "c").exists()
     write_codes(store)
     assert open_store(store.finish().url, "codes").kind == "codes"
+
+
+def test_write__a_store_that_was_removed_is_not_made_again(tmp_path):
+    path = tmp_path / "codes.zarr"
+    store = codes_store(path)
+    shutil.rmtree(path)
+    with pytest.raises(DscError, match="was removed while it was written: repeat"), store.writing():
+        write_codes(store)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(DscError, match="was removed while it was written"):
+        store.finish()
+    store = codes_store(path)
+    write_codes(store)
+    assert is_finished(store.finish().url)
+
+
+def test_write__of_a_half_removed_store_only_what_we_wrote_goes(tmp_path):
+    path = tmp_path / "codes.zarr"
+    store = codes_store(path)
+    write_codes(store)
+    mine, swapped = path / "thesis.tex", next(path.glob("*/c/0"))
+    mine.write_text("mine")
+    swapped.unlink()
+    swapped.write_text("mine, too")
+    (path / "zarr.json").unlink()
+    with pytest.raises(DscError, match="was removed while it was written"), store.writing():
+        write_codes(store)
+    assert {file for file in path.rglob("*") if file.is_file()} == {mine, swapped}
+    with pytest.raises(DscError, match="exists and is no store of dsc"):
+        codes_store(path)
+    assert mine.read_text() == "mine"
+
+
+def test_finish__refuses_a_store_whose_lock_another_has_taken(tmp_path):
+    path = tmp_path / "codes.zarr"
+    store = codes_store(path)
+    write_codes(store)
+    lock = tmp_path / ".codes.zarr.lock"
+    theirs = {**json.loads(lock.read_text()), "host": "elsewhere", "pid": 7, "token": "x"}
+    lock.write_text(json.dumps(theirs))
+    with pytest.raises(DscError, match="process 7 on elsewhere has taken it over"), store.writing():
+        store.finish()
+    assert not is_finished(path)
+    assert json.loads(lock.read_text()) == theirs
 
 
 def test_handle__is_small_and_works_elsewhere(finished):

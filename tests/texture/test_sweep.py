@@ -12,6 +12,7 @@ from dsc.dictionary import Iteration, RunTarget
 from dsc.engine import Engine, Resources, open_engine
 from dsc.errors import DscError
 from dsc.experiments import CLASSES, write_suite
+from dsc.files import unseal
 from dsc.texture import (
     Dataset,
     Labelling,
@@ -89,7 +90,7 @@ def timeless(value):
 
 
 def numbers(folder):
-    return timeless(json.loads((folder / "sweep.json").read_text(encoding="utf-8")))
+    return timeless(unseal((folder / "sweep.json").read_text(encoding="utf-8")))
 
 
 def logged(folder):
@@ -194,7 +195,7 @@ def test_run_sweep__same_numbers_for_any_scheduler_and_group_size(
 def test_run_sweep__leaves_the_results_and_no_patches(sweep):
     result, _ = sweep
     assert {path.name for path in result.folder.iterdir()} == FILES
-    found = json.loads((result.folder / "sweep.json").read_text(encoding="utf-8"))
+    found = unseal((result.folder / "sweep.json").read_text(encoding="utf-8"))
     assert found == json.loads(json.dumps(result.to_dict()))
     assert found["options"] == {"images": "a <suite>"}
     assert found["winner"] == result.winner.to_dict()
