@@ -80,10 +80,10 @@ def _printed(curves: Curves, annular: Dictionary, printed: tuple[float, float]) 
     return Finding(
         f"error × 10³ at M={m}, K={k}: R-K-SVD {paper_rotational}, K-SVD {paper_standard} (ours "
         "no larger)",
-        f"rotational {ours:.3f} (disk), {1e3 * annular.mse:.3f} (annular, the paper's basis), "
+        f"rotational {ours:.3f} (disk), {1e3 * annular.mse:.3f} (annular by OMP, the paper's way), "
         f"SPAMS online {online:.3f}, standard K-SVD {1e3 * curves.mse['standard', m, k]:.3f}",
         ours <= paper_rotational,
         "All are lower than the paper's: for SPAMS it names mode 1, an ℓ1 problem, where OMP is "
-        "mode 3; the annular basis we use through its pseudo-inverse; the disk basis gives the "
-        "rest.",
+        "mode 3; the annular basis we use through its pseudo-inverse; the disk basis and least "
+        "squares give the rest.",
     )

@@ -159,7 +159,7 @@ EXPERIMENTS = (
         name="iterations",
         title=TITLES["iterations"],
         paper="flat after ≈ 10 iterations",
-        ours="99 % of the fall is made after 10 iterations, but the error is then still up to 15 % "
+        ours="99 % of the fall is made after 10 iterations, but the error is then still up to 13 % "
         "above that after 30; mod falls faster at first, both end alike",
         needs=NEEDS,
         duration="about 20 seconds",
@@ -170,7 +170,7 @@ EXPERIMENTS = (
         name="angles",
         title=TITLES["angles"],
         paper="M=20, K=5: flat from ≈ 40 angles on",
-        ours="over 90 % of the fall is made at 40 angles; 120 angles still take 3 to 12 % off",
+        ours="flat from 40 angles on: 120 angles take at most 4 % off",
         needs=NEEDS,
         duration="about a minute",
         run=run_angles,
