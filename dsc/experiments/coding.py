@@ -105,8 +105,8 @@ def _learn(patches: StoredPatches, size: Size, annular: tuple[int, int] | None) 
         for (kind, basis), k, m in product(BASES.items(), size.sparsities, size.n_atoms)
     }
     if annular:
-        way = {"basis": "annular", "pursuit": "omp"}
-        configs["annular", *annular] = LearnConfig(*annular, **way, **shared)
+        way = {**shared, "basis": "annular", "pursuit": "omp"}
+        configs["annular", *annular] = LearnConfig(*annular, **way)
     return learn_all(patches, configs)
 
 

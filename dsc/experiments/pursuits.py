@@ -152,7 +152,7 @@ EXPERIMENT = Experiment(
     name="pursuit",
     title="How atoms are chosen",
     paper="OMP in the annular basis; 0.61 on cameraman with M = 20, K = 4 (× 10³)",
-    ours="orthogonal least squares in the disk basis: 0.38 on cameraman after 10 iterations and 0.34 "
+    ours="orthogonal least squares in the disk basis: 0.38 on cameraman after 10 iterations, 0.34 "
     "after 30, 0.84 × the error of OMP in the Bessel basis; 0.90 on net, 0.89 ×; refined angles "
     "take 1 % off",
     needs="cameraman.tif and brodatz_D103.gif in DSC_DATA (or --data cc0, synthetic)",

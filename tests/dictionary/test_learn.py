@@ -148,6 +148,8 @@ CHANGES = {  # option: (another value, options of both runs)
     "n_angles": (20, {}),
     "n_iterations": (5, {}),
     "basis": ("annular", {}),
+    "pursuit": ("omp", {}),
+    "refine": (True, {}),
     "update": ("mod", {}),
     "init": ("patches", {}),
     "replace_twins": (0.3, {"n_iterations": SETTLE + 2}),
