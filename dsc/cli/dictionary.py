@@ -20,32 +20,48 @@ from dsc.cli.options import (
     run_options,
     take,
 )
-from dsc.dictionary import LearnConfig, Run, describe, load_dictionary
+from dsc.dictionary import PATCH_OPTIONS, LearnConfig, Run, describe, load_dictionary
 from dsc.errors import DscError
 from dsc.images import check_new_file, open_images, write_image
+from dsc.patches import PatchConfig
 from dsc.show import Terminal
 
 MOST_ENTRIES = 12  # of a list that `dsc info` shows
 
 
 @click.command()
-@click.argument("patches")
+@click.argument("patches", nargs=-1, required=True)
 @run_options
 @options_of(LearnConfig)
+@options_of(PatchConfig, skip=("seed",), given=True)
 @click.option("--plan", is_flag=True, help="Print the plan and the estimated time; run nothing.")
 @engine_options
 @config_option
 @json_option
-def learn(patches: str, out: str, plan: bool, as_json: bool, **options: Any) -> None:
-    """Learn a dictionary from the patch set PATCHES into the run folder RUN."""
+def learn(patches: tuple[str, ...], out: str, plan: bool, as_json: bool, **options: Any) -> None:
+    """Learn a dictionary from PATCHES into the run folder RUN.
+
+    PATCHES are a patch set; with --diameter they are images (files, folders, globs), whose patches
+    are cut first, into RUN-patches.zarr.
+    """
+    absent = [name for name in PATCH_OPTIONS if options[name] in (None, ())]
+    take(options, tuple(absent))
+    inputs: Any = list(patches)
+    if len(absent) == len(PATCH_OPTIONS):
+        if len(patches) > 1:
+            raise DscError(
+                f"PATCHES: found {len(patches)}, need one patch set; to learn from images, say "
+                "--diameter"
+            )
+        inputs = patches[0]
     if plan:
         take(options, ("resume", "overwrite"))
-        planned = dsc.plan(patches, **options)
+        planned = dsc.plan(inputs, **options)
         answer(planned.to_dict(), as_json, str(planned))
         return
     begin = time.perf_counter()
     with resumable(out):
-        model = dsc.learn(patches, run=out, progress=Terminal(), **options)
+        model = dsc.learn(inputs, run=out, progress=Terminal(), **options)
     summary = {
         "n_patches": model.patches["n_patches"],
         "mse": model.mse,
@@ -64,7 +80,7 @@ def learn(patches: str, out: str, plan: bool, as_json: bool, **options: Any) -> 
         as_json,
         f"mse {model.mse:.6g} per pixel, {model.n_unused} of {len(model.atoms)} atoms unused; "
         f"dictionary in {out}, see {out}/report/index.html",
-        f"next: dsc encode {patches} {out} --out CODES.zarr",
+        f"next: dsc encode {Run(Path(out)).options()['patches']} {out} --out CODES.zarr",
     )
 
 

@@ -87,28 +87,33 @@ engine_options = stacked(
 )
 
 
-def options_of(config: type, skip: tuple[str, ...] = ()) -> Decorator:
-    """One option per field of a configuration dataclass, with its default, help and choices."""
+def options_of(config: type, skip: tuple[str, ...] = (), given: bool = False) -> Decorator:
+    """One option per field of a configuration dataclass, with its default, help and choices.
+
+    With `given`, those that are not given are None.
+    """
     hints = typing.get_type_hints(config)
     fields = [field for field in dataclasses.fields(config) if field.name not in skip]
-    return stacked(*(_option(field, hints[field.name]) for field in fields))
+    return stacked(
+        *(_option(one, hints[one.name], None if given else one.default) for one in fields)
+    )
 
 
-def _option(field: dataclasses.Field[Any], hint: Any) -> Decorator:
+def _option(field: dataclasses.Field[Any], hint: Any, default: Any) -> Decorator:
     kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)] or [hint]
     kind = kinds[0]
     name = "--" + field.name.replace("_", "-")
     text = field.metadata.get("help", "")
     choices = field.metadata.get("choices") or ()
     if hint is bool:
-        return click.option(name, is_flag=True, default=field.default, help=text)
+        return click.option(name, is_flag=True, default=default, help=text)
     if typing.get_origin(hint) is tuple:
-        return click.option(name, multiple=True, type=kind, default=field.default, help=text)
+        return click.option(name, multiple=True, type=kind, default=default, help=text)
     return click.option(
         name,
         type=click.Choice(choices) if choices else kind,
-        default=field.default,
-        show_default=field.default is not None,
+        default=default,
+        show_default=default is not None,
         help=text,
     )
 
@@ -129,6 +134,8 @@ def config_option(command: Command) -> Command:
         ]
         if wrong:
             raise DscError("\n".join(wrong))
+        lists = [p.name for p in ctx.command.params if p.nargs < 0]
+        options |= {n: [options[n]] for n in lists if isinstance(options.get(n or ""), str)}
         ctx.default_map = {**(ctx.default_map or {}), **options}
 
     return click.option(

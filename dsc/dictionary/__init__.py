@@ -6,6 +6,7 @@ from dsc.dictionary.checking import check
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.encode import Coded
 from dsc.dictionary.events import End, Iteration, Start
+from dsc.dictionary.inputs import PATCH_OPTIONS
 from dsc.dictionary.learning import LearnPlan, advance, learn, learn_many, make_problem, plan
 from dsc.dictionary.loop import Problem, State, plan_work, workload_of
 from dsc.dictionary.model import Dictionary, load_dictionary

@@ -17,6 +17,7 @@ from dsc.basis import make_basis
 from dsc.counter import choose
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.events import End, Iteration, Start
+from dsc.dictionary.inputs import PATCH_OPTIONS, patches_of
 from dsc.dictionary.loop import (
     Part,
     Problem,
@@ -56,7 +57,9 @@ def learn(
     Parameters
     ----------
     patches
-        A patch set (or its path), or an array (patch, y, x) of NumPy, Dask, Zarr or xarray.
+        A patch set (or its path), or an array (patch, y, x) of NumPy, Dask, Zarr or xarray. With a
+        `diameter`, images: arrays (y, x), files, folders, Zarr and OME-Zarr arrays, one or several,
+        as `open_images` takes them.
     n_atoms, sparsity
         Atoms in the dictionary, and at most in the code of a patch.
     run
@@ -69,14 +72,25 @@ def learn(
         The other fields of `LearnConfig`: n_angles, n_iterations, basis ("disk", "bessel",
         "annular", "pixels"), pursuit ("ols", "omp"), refine, update ("ksvd", "mod"), init
         ("random", "patches"), replace_twins, min_improvement, seed. And how to run, as
-        in `learn_many`: scheduler, n_workers, memory_limit, patience, tls, overwrite.
+        in `learn_many`: scheduler, n_workers, memory_limit, patience, tls, overwrite. And for
+        images, which patches to take, as in `PatchConfig`: diameter, stride, min_std, center, unit,
+        per_image and so on; they are written beside the run folder, to RUN-patches.zarr.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.random.default_rng(0).random((40, 40))
+    >>> learn(image, n_atoms=3, sparsity=2, diameter=7, center=True, n_iterations=2).n_angles
+    60
     """
     how = {name: options.pop(name) for name in RUN_OPTIONS if name in options}
+    cut = {name: options.pop(name) for name in PATCH_OPTIONS if name in options}
     config = LearnConfig.from_options(
-        {"n_atoms": n_atoms, "sparsity": sparsity, **options}, RUN_OPTIONS
+        {"n_atoms": n_atoms, "sparsity": sparsity, **options}, (*RUN_OPTIONS, *PATCH_OPTIONS)
     )
-    models = learn_many([(patches, config)], run=run, resume=resume, progress=progress, **how)
-    return models[0]
+    target = None if run is None else RunTarget(run, resume, bool(how.get("overwrite")))
+    with patches_of(patches, cut and {**cut, "seed": config.seed}, target, progress) as source:
+        return learn_many([(source, config)], run=run, resume=resume, progress=progress, **how)[0]
 
 
 def learn_many(
@@ -253,11 +267,16 @@ def plan(patches: Any, n_atoms: int = 20, sparsity: int = 4, **options: Any) -> 
     2
     """
     how = {name: options.pop(name) for name in ENGINE_OPTIONS if name in options}
+    cut = {name: options.pop(name) for name in PATCH_OPTIONS if name in options}
     config = LearnConfig.from_options(
-        {"n_atoms": n_atoms, "sparsity": sparsity, **options}, ENGINE_OPTIONS
+        {"n_atoms": n_atoms, "sparsity": sparsity, **options}, (*ENGINE_OPTIONS, *PATCH_OPTIONS)
     )
-    problem = make_problem(patches, config)
-    source, basis = problem.source, problem.basis
+    with patches_of(patches, cut and {**cut, "seed": config.seed}) as some:
+        return _plan(make_problem(some, config), how)
+
+
+def _plan(problem: Problem, how: dict[str, Any]) -> LearnPlan:
+    source, basis, config = problem.source, problem.basis, problem.config
     with open_engine(**how, progress=False) as engine:
         made = plan_problems([problem], engine)[0]
         resources = engine.resources

@@ -32,7 +32,7 @@ from dsc.dictionary.reconstruct import BAND, BandStep, check_image, reconstruct_
 from dsc.dictionary.run import MODEL, Run
 from dsc.engine import open_engine, part_tasks
 from dsc.errors import DscError
-from dsc.patches import as_source
+from dsc.patches import PatchSource, as_source
 from dsc.pursuit import Coder, Codes
 from dsc.show import Card, Stage
 from dsc.store import as_written, basis_sizes, basis_variables, create, open_store, read_basis
@@ -135,7 +135,8 @@ class Dictionary:
         Parameters
         ----------
         patches
-            A patch set (or its path), or an array (patch, y, x).
+            A patch set (or its path), or an array (patch, y, x), which is prepared (`center`,
+            `unit`) as the patches were that the dictionary was learned from.
         out
             Path or URL of a new store for the codes; None keeps them in memory.
         **engine_options
@@ -146,12 +147,7 @@ class Dictionary:
         `Coded` with `n_patches`, `mse` and `codes`, which are read when they are asked for.
         """
         begin = time.perf_counter()
-        source = as_source(patches)
-        if source.diameter != self.basis.diameter:
-            raise DscError(
-                f"patches: found diameter {source.diameter}, need {self.basis.diameter}, that of "
-                "the dictionary"
-            )
+        source = self._source(patches)
         with open_engine(**engine_options) as engine:
             parts = encode_parts(source, engine)
             store = None if out is None else create_codes(out, self.coder, source)
@@ -165,6 +161,30 @@ class Dictionary:
         read = join_codes(pieces, None if store is None else store.finish())
         url = None if out is None else str(out)
         return Coded(source.n_patches, mse, time.perf_counter() - begin, url, read)
+
+    def _source(self, patches: Any) -> PatchSource:
+        """Patches prepared as those that this dictionary was learned from.
+
+        Arrays are; others are refused if they are not.
+        """
+        center, unit = (bool(self.patches.get(name)) for name in ("center", "unit"))
+        source = as_source(patches, center, unit)
+        if source.diameter != self.basis.diameter:
+            raise DscError(
+                f"patches: found diameter {source.diameter}, need {self.basis.diameter}, that of "
+                "the dictionary"
+            )
+        if (source.center, source.unit) != (center, unit):
+            found, need = (
+                " and ".join(["mean removed"] * c + ["norm 1"] * u) or "mean and norm as they were"
+                for c, u in ((source.center, source.unit), (center, unit))
+            )
+            raise DscError(
+                f"patches: found {found}, need {need}, as what the dictionary was learned from: "
+                f"cut them with center={center}, unit={unit} (`dsc patches --center --unit`), or "
+                "give the array itself, which is prepared here"
+            )
+        return source
 
     def decode(self, codes: Codes) -> Floats:
         """Pixels of codes: (patch, y, x), NaN outside the disk."""

@@ -134,6 +134,11 @@ class Run:
             yield run
             run._check_there()
 
+    def check(self, target: RunTarget) -> None:
+        """Refuse a folder in which a run cannot begin, before any work is done for it."""
+        if self._is_occupied():
+            self._check(target)
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes out of the folder; this one may come in again."""

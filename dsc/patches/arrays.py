@@ -202,8 +202,10 @@ def _part_of(array: Any, start: int, stop: int) -> Any:
     return rebuild(rows.__dask_optimize__(graph, rows.__dask_keys__()), *arguments)
 
 
-def as_source(patches: Any) -> PatchSource:
+def as_source(patches: Any, center: bool = False, unit: bool = False) -> PatchSource:
     """A source itself, the patch set at a path or URL, or an array (see `ArrayPatches`).
+
+    An array that is no source yet is prepared as `center` and `unit` say.
 
     Examples
     --------
@@ -223,4 +225,4 @@ def as_source(patches: Any) -> PatchSource:
             "patches: found an xarray dataset, need one array (patch, y, x) of it, or the path of "
             "a patch set"
         )
-    return ArrayPatches(patches)
+    return ArrayPatches(patches, center, unit)

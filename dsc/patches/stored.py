@@ -125,8 +125,8 @@ def open_patches(url: str | PathLike[str]) -> StoredPatches:
     """Open a patch set that `extract_patches` wrote, at a path or URL."""
     if Path(url).suffix.lower() in SUFFIXES and Path(url).is_file():
         raise DscError(
-            f"{url}: found an image, need a patch set: cut patches out of it first, "
-            f"`dsc patches {url} --out patches.zarr`, then use patches.zarr"
+            f"{url}: found an image, need a patch set: cut patches out of it first (`dsc patches "
+            f"{url} --out patches.zarr`), or learn from it with a diameter (`dsc learn --diameter`)"
         )
     patches = of_store(open_store(url, "patches"))
     _check_stored(patches)
