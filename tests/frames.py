@@ -24,7 +24,8 @@ from dsc.experiments import write_suite
 
 PACKAGE = str(Path(dsc.__file__).parent)
 PURSUIT = (
-    "dsc.pursuit.kernels.pursue",
+    "dsc.pursuit.rotating.pursue",
+    "dsc.pursuit.single.pursue",
     "dsc.pursuit.still.pursue",
     "dsc.texture.kernels.best_atoms",
 )

@@ -141,7 +141,7 @@ def test_manifest__a_cut_one_is_an_error(finished):
 def test_open__newer_formats_are_refused(finished):
     url = finished()
     edit_manifest(url, format=FORMAT + 1, dsc_version="9.0", news="a field nobody knows")
-    with pytest.raises(DscError, match=r"found format 3, written by dsc 9.0.*install a newer dsc"):
+    with pytest.raises(DscError, match=r"found format \d, written by dsc 9.0.*install a newer dsc"):
         open_store(url)
 
 
