@@ -67,9 +67,9 @@ def learn(
         As in `learn_many`: None, the default, shows a live card in a notebook.
     **options
         The other fields of `LearnConfig`: n_angles, n_iterations, basis ("disk", "bessel",
-        "annular", "pixels"), pursuit ("ols", "omp"), refine, update ("ksvd", "mod"), init
-        ("random", "patches"), replace_twins, min_improvement, seed. And how to run, as
-        in `learn_many`: scheduler, n_workers, memory_limit, patience, tls, overwrite.
+        "annular", "pixels"), pursuit ("ols", "omp"), refine, tolerance, update ("ksvd", "mod"),
+        init ("random", "patches"), replace_twins, min_improvement, seed. And how to run, as in
+        `learn_many`: scheduler, n_workers, memory_limit, patience, tls, overwrite.
     """
     how = {name: options.pop(name) for name in RUN_OPTIONS if name in options}
     config = LearnConfig.from_options(
@@ -264,7 +264,7 @@ def plan(patches: Any, n_atoms: int = 20, sparsity: int = 4, **options: Any) -> 
     n_sample = min(source.n_patches, CALIBRATION)
     part = Part(source.part(0, n_sample), 0, n_sample, n_sample)
     coder = config.coder(start_atoms(problem), basis)
-    step = Step(coder, UPDATES[config.update], None, with_rest=False)
+    step = Step(coder, UPDATES[config.update], None, False, config.stop(basis))
     seconds = []
     for _ in range(2):  # the first one compiles
         begin = time.perf_counter()
