@@ -150,7 +150,7 @@ CHANGES = {  # option: (another value, options of both runs)
     "basis": ("annular", {}),
     "pursuit": ("omp", {}),
     "refine": (True, {}),
-    "tolerance": (1e-3, {}),
+    "tolerance": (0.1, {}),
     "update": ("mod", {}),
     "init": ("patches", {}),
     "replace_twins": (0.3, {"n_iterations": SETTLE + 2}),
