@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ from dsc.restore.pixels import Scale, check_pixels, check_size
 from dsc.restore.tiles import tile_places, with_margin
 from dsc.show import Stage
 
-NOISE = 1.05**2  # energy per pixel, in units of that of the noise, at which coding stops
+NOISE = 1.04**2  # energy per pixel, in units of that of the noise, at which coding stops
 GUIDE = 0.15**2  # the same for the first estimate
+SPARSITY = 20  # atoms per disk at most; nearly all need fewer
 # a Laplacian that smooth edges hardly reach (Immerkær); its norm is 6
 LAPLACE = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]])
 MAD = 0.6744897501960817  # median of |noise| of variance one
@@ -103,9 +105,9 @@ def denoise(
         return scale.undo(scale.apply(pixels), pixels.dtype)
     if model is None:
         squares = scale.apply(pick_patches(pixels, config))
-        step = DenoiseStep(learn_coder(squares, config, NOISE, how), scale)
+        step = DenoiseStep(learn_coder(squares, config, SPARSITY, NOISE, how), scale)
     else:
-        step = DenoiseStep(coder_of(model), scale)
+        step = DenoiseStep(coder_of(model, SPARSITY), scale)
     places = tile_places(pixels.shape, config.tile)
     tiles = [with_margin(pixels, place, step.margin) for place in places]
     with open_engine(**how) as engine:
@@ -126,7 +128,8 @@ def denoise_tile(pixels: NDArray[Any], step: DenoiseStep) -> NDArray[Any]:
     first = average_disks((noisy,), basis, partial(_code, step.coder))
     inner = (slice(edge, -edge),) * 2
     second = average_disks((noisy[inner], first), basis, partial(_filter, step))
-    return step.scale.undo((first[inner] + second) / 2, pixels.dtype)
+    both = np.asarray((first[inner] + second) / 2, np.float32)
+    return step.scale.undo(both, pixels.dtype)
 
 
 def _code(coder: Coder, noisy: Floats) -> tuple[Floats, Floats]:
@@ -141,7 +144,7 @@ def _filter(step: DenoiseStep, noisy: Floats, guide: Floats) -> tuple[Floats, Fl
     restored = np.empty_like(noisy)
     degrees = np.empty(len(noisy), np.float32)
     kernels.filter_patches(noisy, guide, codes.atom, codes.angle, step.rotated, restored, degrees)
-    return restored, 1 / (1 + degrees)
+    return restored, np.asarray(1 / (1 + degrees), np.float32)
 
 
 def estimate_noise(pixels: NDArray[Any]) -> float:
@@ -160,11 +163,12 @@ def estimate_noise(pixels: NDArray[Any]) -> float:
 
 def check_sigma(sigma: float, span: float) -> float:
     """The level of noise, refused if no image with such values has it."""
-    if not (np.isscalar(sigma) and np.isreal(sigma) and 0 <= float(sigma) < np.inf):
+    level = float(sigma) if isinstance(sigma, Real) else np.nan
+    if not 0 <= level < np.inf:
         raise DscError(f"sigma: found {sigma!r}, need a number ≥ 0, or None to estimate it")
-    if 0 < span < float(sigma):
+    if 0 < span < level:
         raise DscError(
-            f"sigma: found {sigma:g}, need at most {span:g}, the range of the image's values: "
+            f"sigma: found {level:g}, need at most {span:g}, the range of the image's values: "
             "sigma is in the units of the image"
         )
-    return float(sigma)
+    return level

@@ -43,7 +43,7 @@ def average_disks(images: tuple[Floats, ...], basis: SteerableBasis, restore: Re
 
 def inverse_variance(codes: Codes) -> Floats:
     """(patch,) 1 / (1 + K): a disk coded by its mean and K atoms holds the noise of 1 + K."""
-    return (1 / (1 + codes.used.sum(axis=1))).astype(np.float32)
+    return np.asarray(1 / (1 + codes.used.sum(axis=1)), np.float32)
 
 
 def rotated_atoms(coder: Coder) -> Floats:

@@ -29,6 +29,7 @@ from dsc.show import Stage
 # error per pixel at which coding stops, in units of the variance of the known pixels
 LEVELS = tuple(float(level) for level in np.geomspace(0.3, 0.03, 12) ** 2)
 LEARNING = 0.09**2  # the same while the dictionary is learned
+SPARSITY = 10  # atoms per disk at most
 WIDTHS = tuple(float(width) for width in np.geomspace(0.7, 40, 11))  # of the first filling
 ENOUGH = 0.05  # weight of known pixels in a mean that is trusted
 
@@ -92,9 +93,9 @@ def inpaint(
     filled = first_filling(scale.apply(np.where(missing, known[0], pixels)), missing)
     if missing.any() and known.min() < known.max():
         if model is None:
-            coder = learn_coder(pick_patches(filled, config), config, LEARNING, how)
+            coder = learn_coder(pick_patches(filled, config), config, SPARSITY, LEARNING, how)
         else:
-            coder = coder_of(model)
+            coder = coder_of(model, SPARSITY)
         filled = _rounds(filled, missing, coder, config.tile, how)
     return np.where(missing, scale.undo(filled, pixels.dtype), kept)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from dsc.pursuit import Coder
 from dsc.restore.config import RestoreConfig
 
 N_PATCHES = 2**15  # that a dictionary is learned from, at most
-SPARSITY = 20  # atoms per patch at most; the tolerance stops earlier
 
 Floats = NDArray[np.float32]
 
@@ -29,28 +27,28 @@ def pick_patches(image: NDArray[Any], config: RestoreConfig) -> NDArray[Any]:
         bits = uniform_bits(config.seed, "restore", numbers)
         numbers = np.unique(bits % np.uint64(rows * columns)).astype(np.int64)
     windows = np.lib.stride_tricks.sliding_window_view(image, (side, side))
-    return windows[numbers // columns, numbers % columns]
+    return np.asarray(windows[numbers // columns, numbers % columns])
 
 
 def learn_coder(
-    squares: Floats, config: RestoreConfig, tolerance: float, how: dict[str, Any]
+    squares: Floats, config: RestoreConfig, sparsity: int, tolerance: float, how: dict[str, Any]
 ) -> Coder:
     """What codes patches by atoms learned from squares, down to a tolerance per pixel."""
-    sparsity = min(SPARSITY, config.diameter)
     learning = LearnConfig(
         n_atoms=config.n_atoms,
-        sparsity=sparsity,
+        sparsity=min(sparsity, config.diameter),
         n_iterations=config.n_iterations,
         basis=config.basis,
         init="patches",
         tolerance=tolerance,
         seed=config.seed,
     )
-    return coder_of(learn_many([(ArrayPatches(squares, center=True), learning)], **how)[0])
+    models = learn_many([(ArrayPatches(squares, center=True), learning)], **how)
+    return coder_of(models[0], sparsity)
 
 
-def coder_of(model: Dictionary) -> Coder:
+def coder_of(model: Dictionary, sparsity: int) -> Coder:
     """What codes patches with the atoms of a model, on its grid of angles."""
     coder = model.coder
-    sparsity = min(SPARSITY, coder.basis.n_coords)
-    return Coder(coder.atoms, coder.basis, sparsity, coder.n_angles, coder.pursuit)
+    most = min(sparsity, coder.basis.n_coords)
+    return Coder(coder.atoms, coder.basis, most, coder.n_angles, coder.pursuit)

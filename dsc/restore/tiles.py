@@ -31,6 +31,6 @@ def with_margin(image: NDArray[Any], place: Place, margin: int) -> NDArray[Any]:
 
 
 def _mirrored(at: slice, margin: int, size: int) -> NDArray[np.int64]:
-    """Rows of a tile and its margin: … 1 0 | 0 1 2 … n−1 | n−1 n−2 …"""
+    """Rows of a tile and its margin, mirrored: 1 0 | 0 1 2 … n−1 | n−1 n−2."""
     index = np.arange(at.start - margin, at.stop + margin) % (2 * size)
-    return np.minimum(index, 2 * size - 1 - index)
+    return np.asarray(np.minimum(index, 2 * size - 1 - index))
