@@ -23,6 +23,7 @@ from .errors import DscError
 from .patches import ArrayPatches, PatchConfig, StoredPatches, extract_patches, open_patches
 from .pursuit import EMPTY, Coder, Codes, decode, encode
 from .report import watch
+from .restore import RestoreConfig, denoise, inpaint
 from .store import (
     Checkup,
     open,  # noqa: A004
@@ -44,6 +45,7 @@ __all__ = [
     "LearnConfig",
     "LearnPlan",
     "PatchConfig",
+    "RestoreConfig",
     "RotationalDictionaryLearning",
     "Run",
     "SteerableBasis",
@@ -55,9 +57,11 @@ __all__ = [
     "bessel_basis",
     "check",
     "decode",
+    "denoise",
     "disk_basis",
     "encode",
     "extract_patches",
+    "inpaint",
     "learn",
     "learn_many",
     "open",

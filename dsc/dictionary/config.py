@@ -40,6 +40,9 @@ class LearnConfig(Options):
         PURSUITS,
     )
     refine: bool = option(False, "Refine angles between those of the grid.")
+    tolerance: float = option(
+        0.0, "Stop coding a patch once its error per pixel of the disk is at most this."
+    )
     update: str = option("ksvd", "How atoms are updated.", tuple(UPDATES))
     init: str = option("random", "Start from random atoms, or from patches of the set.", INITS)
     replace_twins: float | None = option(
@@ -62,6 +65,8 @@ class LearnConfig(Options):
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
                 problems.append(f"{name}: found {value!r}, need a number in (0, 1]")
+        if not 0 <= self.tolerance < np.inf:
+            problems.append(f"tolerance: found {self.tolerance!r}, need a number ≥ 0")
         if problems:
             raise DscError("\n".join(problems))
 
@@ -73,6 +78,10 @@ class LearnConfig(Options):
                 f"of the {basis.name} basis of diameter {basis.diameter}"
             )
         return check_angles(self.n_angles, basis, self.refine)
+
+    def stop(self, basis: SteerableBasis) -> float:
+        """Residual energy (in coordinates) at which the coding of a patch stops."""
+        return self.tolerance * basis.n_pixels
 
     def coder(self, atoms: NDArray[np.float32], basis: SteerableBasis) -> Coder:
         """What codes patches with these atoms."""

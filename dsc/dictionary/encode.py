@@ -72,10 +72,11 @@ class Coded:
 
 @dataclass(frozen=True, eq=False)
 class EncodeStep:
-    """What all tasks share: the coder, and the store that codes go to, if there is one."""
+    """What all tasks share."""
 
     coder: Coder
-    store: Store | None
+    store: Store | None  # that codes go to, if there is one
+    tolerance: float  # residual energy at which the coding of a patch stops
 
 
 def chunk_size(n_patches: int) -> int:
@@ -126,7 +127,7 @@ def encode_part(part: Part, step: EncodeStep) -> tuple[list[float], list[Piece]]
         for begin in range(start, stop, BLOCK):
             end = min(begin + BLOCK, stop)
             coords, rest = part.source.read_with_rest(coder.basis, begin, end)
-            codes = coder.encode(coords)
+            codes = coder.encode(coords, step.tolerance)
             errors.append(coder.measure(coords, codes)[1] + float(rest.sum(dtype=np.float64)))
             pieces.append(codes)
             rests.append(rest)

@@ -70,9 +70,9 @@ def learn(
         As in `learn_many`: None, the default, shows a live card in a notebook.
     **options
         The other fields of `LearnConfig`: n_angles, n_iterations, basis ("disk", "bessel",
-        "annular", "pixels"), pursuit ("ols", "omp"), refine, update ("ksvd", "mod"), init
-        ("random", "patches"), replace_twins, min_improvement, seed. And how to run, as
-        in `learn_many`: scheduler, n_workers, memory_limit, patience, tls, overwrite. And for
+        "annular", "pixels"), pursuit ("ols", "omp"), refine, tolerance, update ("ksvd", "mod"),
+        init ("random", "patches"), replace_twins, min_improvement, seed. And how to run, as in
+        `learn_many`: scheduler, n_workers, memory_limit, patience, tls, overwrite. And for
         images, which patches to take, as in `PatchConfig`: diameter, stride, min_std, center, unit,
         per_image and so on; they are written beside the run folder, to RUN-patches.zarr.
 
@@ -283,7 +283,7 @@ def _plan(problem: Problem, how: dict[str, Any]) -> LearnPlan:
     n_sample = min(source.n_patches, CALIBRATION)
     part = Part(source.part(0, n_sample), 0, n_sample, n_sample)
     coder = config.coder(start_atoms(problem), basis)
-    step = Step(coder, UPDATES[config.update], None, with_rest=False)
+    step = Step(coder, UPDATES[config.update], None, False, config.stop(basis))
     seconds = []
     for _ in range(2):  # the first one compiles
         begin = time.perf_counter()

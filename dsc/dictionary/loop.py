@@ -94,6 +94,7 @@ class Step:
     statistics: type[AnyStatistics]  # what is summed: for an update, or only to measure
     replace_twins: float | None  # as in `solve`
     with_rest: bool  # whether the energy outside the span is summed too
+    tolerance: float = 0.0  # residual energy at which the coding of a patch stops
 
     def is_measuring(self) -> bool:
         """Whether atoms stay as they are."""
@@ -232,6 +233,7 @@ def _step(problem: Problem, state: State) -> Step:
         MeasureStatistics if is_last else UPDATES[config.update],
         None if settles else config.replace_twins,
         with_rest=bool(np.isnan(state.rest)),
+        tolerance=config.stop(problem.basis),
     )
 
 
@@ -267,7 +269,7 @@ def code_part(part: Part | MemoryPart, step: Step) -> AnyStatistics:
         for begin in range(start, stop, BLOCK):
             end = min(begin + BLOCK, stop)
             coords, rest = part.read(coder.basis, begin, end, step.with_rest)
-            codes = coder.encode(coords)
+            codes = coder.encode(coords, step.tolerance)
             usage, residual = measure(coder, coords, codes, begin, rest)
             if statistics is None:
                 statistics = step.statistics.zero(usage, coder)

@@ -151,7 +151,8 @@ class Dictionary:
         with open_engine(**engine_options) as engine:
             parts = encode_parts(source, engine)
             store = None if out is None else create_codes(out, self.coder, source)
-            tasks = part_tasks(encode_part, parts, EncodeStep(self.coder, store))
+            step = EncodeStep(self.coder, store, self.config.stop(self.basis))
+            tasks = part_tasks(encode_part, parts, step)
             with nullcontext() if store is None else store.writing():
                 results = engine.compute(tasks, Stage("code the patches", source.n_patches))
         # the exact sum, rounded once: the same for any chunks and tasks

@@ -11,6 +11,7 @@ from dsc.experiments.basis import EXPERIMENT as BASIS
 from dsc.experiments.coding import EXPERIMENTS as CODING
 from dsc.experiments.data import CHOICES, check_paper
 from dsc.experiments.pursuits import EXPERIMENT as PURSUITS
+from dsc.experiments.restoring import EXPERIMENT as RESTORING
 from dsc.experiments.result import Experiment, Options, Result
 from dsc.experiments.rotation_quality import EXPERIMENT as QUALITY
 from dsc.experiments.rotation_speed import EXPERIMENT as SPEED
@@ -18,7 +19,7 @@ from dsc.experiments.sweeps import EXPERIMENTS as SWEEPS
 from dsc.experiments.texture_bins import EXPERIMENT as TEXTURES
 from dsc.experiments.toy import EXPERIMENT as TOY
 
-IN_ORDER = (TOY, BASIS, PURSUITS, *CODING, *SWEEPS, QUALITY, SPEED, TEXTURES)
+IN_ORDER = (TOY, BASIS, PURSUITS, *CODING, *SWEEPS, QUALITY, SPEED, TEXTURES, RESTORING)
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in IN_ORDER}
 
 

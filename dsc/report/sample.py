@@ -110,7 +110,7 @@ def code_sample(source: StoredPatches, model: Dictionary) -> Sample:
     codes, error, energy = [], [], []
     for first, last in _spans(numbers):  # coordinates of all together may be more than learning had
         coords, rest = source.read_with_rest(basis, first, last)
-        codes.append(model.coder.encode(coords))
+        codes.append(model.coder.encode(coords, model.config.stop(basis)))
         residual, _ = model.coder.measure(coords, codes[-1])
         error.append(_energy(residual, basis) + rest)
         energy.append(_energy(coords, basis) + rest)

@@ -271,6 +271,7 @@ def test_learn__every_option_reaches_the_library(made, ask, tmp_path):
         "n_angles": 12,
         "n_iterations": 1,
         "basis": "annular",
+        "tolerance": 1e-4,
         "update": "mod",
         "init": "patches",
         "replace_twins": 0.9,
