@@ -76,7 +76,8 @@ class Tiled:
     store
         The finished store, None if they are in memory.
     sums, low, high
-        (map,) of all maps, then of the measures: the sum over the image, the least and largest value.
+        (map,) of all maps, then of the measures: the sum over the image, the least and the largest
+        value.
     """
 
     values: Floats | None
@@ -209,8 +210,8 @@ def run_tile(part: _Part, shared: _Shared) -> _Done:
     level = (job.tile // CELL).bit_length() - 1
     sums = [merge_cells(cell_sums(some), level)[..., 0, 0] for some in maps]
     low, high = ([bound.reduce(some, (1, 2)) for some in maps] for bound in (np.fmin, np.fmax))
-    ends = [np.concatenate(some).astype(np.float64) for some in (sums, low, high)]
-    return _Done(*ends, kept if place is None else None)
+    total, least, most = (np.concatenate(some).astype(np.float64) for some in (sums, low, high))
+    return _Done(total, least, most, kept if place is None else None)
 
 
 def _written(part: _Part, shared: _Shared) -> Floats | None:

@@ -211,8 +211,8 @@ def test_memory__makes_tiles_smaller_or_refuses(grey, monkeypatch):
     assert tile_of(10**8) == 64
     with pytest.raises(DscError, match="one tile of 64 × 64 pixels takes 20"):
         tile_of(10**6)
+    resources = machine.Engine("threads", replace(_resources(), memory=10**6))
     with pytest.raises(DscError, match=r"its 2 maps take 2.88 MB.*out="):
-        resources = machine.Engine("threads", replace(_resources(), memory=10**6))
         machine._tile_size(large, JOB, resources, in_memory=True)
 
 
