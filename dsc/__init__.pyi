@@ -12,6 +12,7 @@ from .dictionary import (
     Iteration,
     LearnConfig,
     LearnPlan,
+    Rebuilt,
     Run,
     check,
     learn,
@@ -20,6 +21,7 @@ from .dictionary import (
 )
 from .dictionary.estimator import RotationalDictionaryLearning
 from .errors import DscError
+from .maps import features, orientation
 from .patches import ArrayPatches, PatchConfig, StoredPatches, extract_patches, open_patches
 from .pursuit import EMPTY, Coder, Codes, decode, encode
 from .report import watch
@@ -44,6 +46,7 @@ __all__ = [
     "LearnConfig",
     "LearnPlan",
     "PatchConfig",
+    "Rebuilt",
     "RotationalDictionaryLearning",
     "Run",
     "SteerableBasis",
@@ -58,10 +61,12 @@ __all__ = [
     "disk_basis",
     "encode",
     "extract_patches",
+    "features",
     "learn",
     "learn_many",
     "open",
     "open_patches",
+    "orientation",
     "pixel_basis",
     "plan",
     "random_atoms",

@@ -28,7 +28,7 @@ from dsc.dictionary.encode import (
 )
 from dsc.dictionary.loop import State
 from dsc.dictionary.plot import plot_atoms
-from dsc.dictionary.reconstruct import Rebuilt, RebuildStep, rebuild
+from dsc.dictionary.reconstruct import RebuildStep, Rebuilt, rebuild
 from dsc.dictionary.run import MODEL, Run
 from dsc.engine import open_engine, part_tasks
 from dsc.errors import DscError

@@ -102,7 +102,7 @@ def rebuild(
         error, value, energy = (float(v) for v in done.sums[1:])
         about_mean = max(0.0, energy - value**2 / n_pixels)
         low, high = float(done.low[2]), float(done.high[2])
-        peak = 1.0 if 0 <= low and high <= 1 else high - low
+        peak = 1.0 if low >= 0 and high <= 1 else high - low
         mse = error / n_pixels
         psnr = 10 * math.log10(peak**2 / mse) if mse and peak else math.inf
         share = error / about_mean if about_mean else 0.0

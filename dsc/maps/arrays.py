@@ -18,8 +18,6 @@ def maps_array(done: Tiled, channels: Sequence[str]) -> xarray.DataArray:
 
     names = list(channels)
     if done.store is None:
-        return xarray.DataArray(
-            done.values, dims=("channel", "y", "x"), coords={"channel": names}
-        )
+        return xarray.DataArray(done.values, dims=("channel", "y", "x"), coords={"channel": names})
     stored = open_dataset(done.store.url, KIND)[VALUES].rename(c="channel")
     return stored.assign_coords(channel=names)

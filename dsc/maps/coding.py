@@ -12,7 +12,6 @@ from dsc.pursuit import Coder, Codes
 from dsc.tiling import Window
 
 ROWS = 16  # rows of disks coded at a time
-ROUNDS = 3  # in which codes settle
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +24,7 @@ class Around:
     coef: NDArray[np.float64]
 
 
-def settled_codes(coder: Coder, coords: NDArray[np.float32], rounds: int = ROUNDS) -> Codes:
+def settled_codes(coder: Coder, coords: NDArray[np.float32], rounds: int) -> Codes:
     """Codes whose atoms were all chosen with the others in place.
 
     A pursuit takes its first atom as if it were the only one: where two lines cross, one between
@@ -34,7 +33,7 @@ def settled_codes(coder: Coder, coords: NDArray[np.float32], rounds: int = ROUND
     cannot rise.
     """
     codes = coder.encode(coords)
-    if coder.sparsity == 1:
+    if coder.sparsity == 1 or not rounds:
         return codes
     single = replace(coder, sparsity=1)
     left = coords - coder.decode(codes)
@@ -52,16 +51,26 @@ def settled_codes(coder: Coder, coords: NDArray[np.float32], rounds: int = ROUND
     return codes
 
 
-def code_disks(window: Window, tops: tuple[range, range], coder: Coder, center: bool) -> Around:
+@dataclass(frozen=True, eq=False)
+class HowToCode:
+    """How disks are coded: by what, whether their means are kept apart, rounds to settle."""
+
+    coder: Coder
+    center: bool
+    rounds: int = 0
+
+
+def code_disks(window: Window, tops: tuple[range, range], how: HowToCode) -> Around:
     """Code the disks with these first rows and columns of the image."""
+    coder = how.coder
     side = coder.basis.diameter
     (y0, x0), (rows, columns) = window.origin, tops
     pixels = window.pixels[:, columns.start - x0 : columns.stop - 1 - x0 + side]
     parts = []
     for first in range(rows.start, rows.stop, ROWS):
         last = min(first + ROWS, rows.stop) - 1
-        disks = cut_grid(pixels[first - y0 : last - y0 + side], side, 1, center=center)
-        parts.append(settled_codes(coder, coder.basis.project(disks)))
+        disks = cut_grid(pixels[first - y0 : last - y0 + side], side, 1, center=how.center)
+        parts.append(settled_codes(coder, coder.basis.project(disks), how.rounds))
     shape = (len(rows), len(columns), coder.sparsity)
     atom, angle, coef = (
         np.concatenate([getattr(part, name) for part in parts]).reshape(shape)
@@ -73,4 +82,13 @@ def code_disks(window: Window, tops: tuple[range, range], coder: Coder, center: 
         np.where(used, atom.astype(np.intp), -1),
         angle.astype(np.intp),
         np.where(used, coef, 0).astype(np.float64),
+    )
+
+
+def code_identity(how: HowToCode) -> str:
+    """What decides the codes of an image, as text."""
+    coder = how.coder
+    return (
+        f"{coder.sha256} {coder.basis.name} {coder.basis.diameter} {coder.pursuit} "
+        f"{coder.sparsity} {coder.code_angles} {how.center} {how.rounds}"
     )

@@ -12,28 +12,28 @@ from numpy.typing import NDArray
 from dsc.dictionary import Dictionary
 from dsc.errors import DscError
 from dsc.maps.arrays import maps_array
-from dsc.maps.coding import Around, code_disks
+from dsc.maps.coding import Around, HowToCode, code_disks, code_identity
 from dsc.maps.directions import Directions, atom_directions
-from dsc.maps.pooling import Pool
-from dsc.pursuit import Coder
+from dsc.maps.pooling import Pool, check_sigma
 from dsc.tiling import Output, TileJob, Window, as_image, check_size, map_tiles
 
 if TYPE_CHECKING:
     import xarray
 
-BINS = 36  # of the orientations of a neighbourhood, over 180 degrees
+BINS = 60  # of the orientations of a neighbourhood, over 180 degrees
+ROUNDS = 4  # in which the atoms of a disk settle
 NEAR = 3  # bins on each side of a peak that belong to it
 LEAST = 0.15  # of the energy of the first orientation: what a second one has at least
 
 Doubles = NDArray[np.float64]
+Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
 class OrientationStep:
     """What all tiles share."""
 
-    coder: Coder
-    center: bool
+    how: HowToCode
     directions: Directions
     pool: Pool
     crossing: bool  # whether a second orientation is looked for
@@ -47,15 +47,11 @@ def orientation_step(model: Dictionary, sigma: float | None) -> OrientationStep:
             f"model: found one of the {basis.name} basis, need atoms that rotate: learn it with "
             "another basis"
         )
-    width = basis.diameter / 4 if sigma is None else sigma
-    if not (np.isfinite(width) and width > 0):
-        raise DscError(f"sigma: found {sigma}, need pixels > 0")
     coder = replace(model.coder, refine=True)
     return OrientationStep(
-        coder,
-        bool(model.patches.get("center")),
+        HowToCode(coder, bool(model.patches.get("center")), ROUNDS),
         atom_directions(coder.atoms, basis),
-        Pool(basis.diameter, float(width)),
+        Pool(basis.diameter, check_sigma(sigma, basis.diameter)),
         coder.sparsity > 1,
     )
 
@@ -64,11 +60,10 @@ def orientation_tile(window: Window, step: OrientationStep) -> Doubles:
     """(map, y, x) the maps of a tile; see `orientation`."""
     pool, tile = step.pool, (window.y, window.x)
     tops = (pool.tops(window.y, window.shape[0]), pool.tops(window.x, window.shape[1]))
-    around = code_disks(window, tops, step.coder, step.center)
-    weight, angle = code_directions(around, step)
+    around = code_disks(window, tops, step.how)
+    weight, angle = code_directions(around, step.directions, step.how.coder.code_angles)
     energy = pool.mean(code_energy(around, step.directions).sum(2), tops, tile)
-    moment = np.stack([(weight * f(2 * angle)).sum(2) for f in (np.cos, np.sin)], 2)
-    mean = pool.mean(moment, tops, tile)
+    mean = pool.mean(double_angles(weight, angle), tops, tile)
     coherence = _divide(np.hypot(mean[..., 0], mean[..., 1]), energy)
     if not step.crossing:
         first = np.degrees(np.arctan2(mean[..., 1], mean[..., 0])) / 2
@@ -87,19 +82,25 @@ def code_energy(around: Around, directions: Directions) -> Doubles:
     return np.where(around.atom >= 0, around.coef**2 * directions.energy[around.atom], 0)
 
 
-def code_directions(around: Around, step: OrientationStep) -> tuple[Doubles, Doubles]:
+def code_directions(
+    around: Around, directions: Directions, n_angles: int
+) -> tuple[Doubles, Doubles]:
     """(y, x, slot) weight and orientation (radians) of every code.
 
     The weight is coefficient² times the atom's coherence, the orientation that of the atom plus
     the angle by which it is rotated.
     """
-    coherence, own = step.directions.coherence, step.directions.angle
-    theta = 2 * np.pi / step.coder.code_angles * around.angle
-    weight = code_energy(around, step.directions) * coherence[around.atom]
-    return weight, own[around.atom] + theta
+    theta = 2 * np.pi / n_angles * around.angle
+    weight = code_energy(around, directions) * directions.coherence[around.atom]
+    return weight, directions.angle[around.atom] + theta
 
 
-def histogram(weight: Doubles, angle: Doubles) -> Doubles:
+def double_angles(weight: Doubles, angle: Doubles) -> Doubles:
+    """(y, x, 2) Σ w cos 2φ and Σ w sin 2φ over slots, in which φ and φ + 180° are the same."""
+    return np.stack([(weight * f(2 * angle)).sum(2) for f in (np.cos, np.sin)], 2)
+
+
+def histogram(weight: Doubles, angle: Doubles) -> Floats:
     """(y, x, bin) weights by orientation, each shared by the two nearest bins.
 
     Bin b is at 180° b / BINS. Shares fall linearly, so that a mean over bins is the mean angle.
@@ -107,8 +108,9 @@ def histogram(weight: Doubles, angle: Doubles) -> Doubles:
     place = np.mod(angle * (BINS / np.pi), BINS)
     low = np.floor(place)
     share = place - low
-    bins = np.zeros((*weight.shape[:2], BINS))
-    y, x = np.indices(weight.shape[:2], sparse=True)
+    height, width = weight.shape[:2]
+    bins = np.zeros((height, width, BINS), np.float32)
+    y, x = np.ogrid[:height, :width]
     for slot in range(weight.shape[2]):
         first = low[..., slot].astype(np.intp) % BINS
         bins[y, x, first] += weight[..., slot] * (1 - share[..., slot])
@@ -116,41 +118,42 @@ def histogram(weight: Doubles, angle: Doubles) -> Doubles:
     return bins
 
 
-def take_peak(bins: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+def take_peak(bins: Floats) -> tuple[Doubles, Doubles, Floats]:
     """Angle (degrees) and weight of the highest peak of (…, bin), and what is left without it.
 
     The highest is that of the bins smoothed over their neighbours; its angle is the mean over the
     bins near it.
     """
-    near = [(o, np.roll(bins, -o, -1)) for o in range(-NEAR, NEAR + 1)]
-    smooth = sum((NEAR + 1 - abs(o)) * moved for o, moved in near)
+    near = range(-NEAR, NEAR + 1)
+    smooth = np.zeros_like(bins)
+    for o in near:
+        smooth += (NEAR + 1 - abs(o)) * np.roll(bins, -o, -1)
     top = np.argmax(smooth, -1)[..., None]
-    around = [(o, np.take_along_axis(moved, top, -1)[..., 0]) for o, moved in near]
-    amount = sum(value for _, value in around)
-    shift = _divide(sum(o * value for o, value in around), amount)
-    angle = fold((top[..., 0] + shift) * (180 / BINS))
-    distance = np.abs(np.mod(np.arange(BINS) - top + BINS / 2, BINS) - BINS / 2)
+    amount, moment = np.zeros(top.shape[:-1]), np.zeros(top.shape[:-1])
+    for o in near:
+        value = np.take_along_axis(bins, (top + o) % BINS, -1)[..., 0]
+        amount += value
+        moment += o * value
+    angle = fold((top[..., 0] + _divide(moment, amount)) * (180 / BINS))
+    distance = np.abs(np.mod(np.arange(BINS) - top + BINS // 2, BINS) - BINS // 2)
     return angle, amount, np.where(distance <= NEAR, 0, bins)
 
 
 def fold(degrees: Doubles) -> Doubles:
     """The same orientation in [−90, 90)."""
-    return np.mod(degrees + 90, 180) - 90
+    return np.asarray(np.mod(degrees + 90, 180) - 90)
 
 
-def _divide(a: Any, b: Any) -> Doubles:
-    return np.divide(a, b, out=np.zeros(np.shape(a)), where=b > 0)
+def _divide(a: Doubles, b: Doubles) -> Doubles:
+    return np.divide(a, b, out=np.zeros(a.shape), where=b > 0)
 
 
 def orientation(
     image: Any,
     model: Dictionary,
     out: str | PathLike[str] | None = None,
-    *,
     sigma: float | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    **engine_options: Any,
+    **options: Any,
 ) -> xarray.Dataset:
     """Which way structures run at each pixel of an image.
 
@@ -170,11 +173,10 @@ def orientation(
     sigma
         Width of the pool in pixels, the standard deviation of its Gaussian; by default a quarter
         of the diameter.
-    overwrite, resume
-        Whether finished maps that are at `out` are replaced; whether the tiles of unfinished ones
-        are kept.
-    **engine_options
-        scheduler, n_workers, memory_limit, patience, tls and progress, as in `dsc.learn_many`.
+    **options
+        overwrite: whether finished maps that are at `out` are replaced; resume: whether the tiles
+        of unfinished ones are kept. scheduler, n_workers, memory_limit, patience, tls and progress,
+        as in `dsc.learn_many`.
 
     Returns
     -------
@@ -187,16 +189,17 @@ def orientation(
     step = orientation_step(model, sigma)
     names = ("angle", "coherence", "energy", "angle2", "energy2")
     channels = names if step.crossing else names[:3]
+    coder = step.how.coder
     job = TileJob(
         "map the orientation",
         orientation_tile,
         step,
         margin=step.pool.margin,
         channels=channels,
-        pixel_bytes=8 * (4 * BINS * step.crossing + 10 * step.coder.sparsity + 10),
-        identity=f"{model.sha256} {step.coder.pursuit} {step.coder.sparsity} {step.center} {sigma}",
+        pixel_bytes=20 * BINS * step.crossing + 80 * coder.sparsity + 100,
+        identity=f"{code_identity(step.how)} {sigma}",
     )
-    done = map_tiles(source, job, Output(out, overwrite, resume), **engine_options)
+    done = map_tiles(source, job, Output.take(out, options), **options)
     maps = maps_array(done, channels)
     units = {"angle": "degrees", "angle2": "degrees"}
     return _dataset(

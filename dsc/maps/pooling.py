@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsc.errors import DscError
+
+MOST_SIGMA = 50  # pixels; a tile is then hardly larger than its margin
+
 Doubles = NDArray[np.float64]
+Values = TypeVar("Values", NDArray[np.float32], NDArray[np.float64])
 
 
 @dataclass(frozen=True)
@@ -51,19 +57,18 @@ class Pool:
         first = max(0, tile.start - self.offsets[-1])
         return range(first, min(size - self.diameter, tile.stop - 1 - self.offsets[0]) + 1)
 
-    def mean(
-        self, values: Doubles, tops: tuple[range, range], tile: tuple[slice, slice]
-    ) -> Doubles:
+    def mean(self, values: Values, tops: tuple[range, range], tile: tuple[slice, slice]) -> Values:
         """Means at the pixels of a tile, (y, x, …), of values of disks (top, left, …)."""
         rows = self._along(values, tops[0], tile[0])
         columns = self._along(np.moveaxis(rows, 1, 0), tops[1], tile[1])
         return np.moveaxis(columns, 0, 1)
 
-    def _along(self, values: Doubles, tops: range, tile: slice) -> Doubles:
+    def _along(self, values: Values, tops: range, tile: slice) -> Values:
         """Means along the first axis: Σ_o w_o v[y − o] / Σ_o w_o, over tops y − o that exist."""
         size = tile.stop - tile.start
-        total, weight = np.zeros((size, *values.shape[1:])), np.zeros(size)
-        for offset, w in zip(self.offsets, self.weights, strict=True):
+        total = np.zeros((size, *values.shape[1:]), values.dtype)
+        weight = np.zeros(size, values.dtype)
+        for offset, w in zip(self.offsets, self.weights.astype(values.dtype), strict=True):
             first = max(tile.start, tops.start + offset)
             last = min(tile.stop, tops.stop + offset)
             if first < last:
@@ -72,3 +77,11 @@ class Pool:
                 total[here] += w * values[there]
                 weight[here] += w
         return total / weight.reshape(-1, *[1] * (values.ndim - 1))
+
+
+def check_sigma(sigma: float | None, diameter: int) -> float:
+    """The width of a pool, by default a quarter of the diameter."""
+    width = diameter / 4 if sigma is None else float(sigma)
+    if not (np.isfinite(width) and 0 < width <= MOST_SIGMA):
+        raise DscError(f"sigma: found {sigma}, need pixels > 0 and at most {MOST_SIGMA}")
+    return width

@@ -37,6 +37,11 @@ class Output:
     overwrite: bool = False
     resume: bool = False
 
+    @staticmethod
+    def take(url: str | PathLike[str] | None, options: dict[str, Any]) -> Output:
+        """An output at a place, with `overwrite` and `resume` taken out of some options."""
+        return Output(url, options.pop("overwrite", False), options.pop("resume", False))
+
     def check(self) -> None:
         """Refuse, before anything is computed, what could not be written."""
         if self.url is None:
