@@ -76,7 +76,8 @@ class Pool:
                 there = slice(first - offset - tops.start, last - offset - tops.start)
                 total[here] += w * values[there]
                 weight[here] += w
-        return total / weight.reshape(-1, *[1] * (values.ndim - 1))
+        total /= weight.reshape(-1, *[1] * (values.ndim - 1))
+        return total
 
 
 def check_sigma(sigma: float | None, diameter: int) -> float:
