@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 BINS = 60  # of the orientations of a neighbourhood, over 180 degrees
 ROUNDS = 4  # in which the atoms of a disk settle
 NEAR = 3  # bins on each side of a peak that belong to it
+WIDE = 10  # of a peak that is alone
 LEAST = 0.15  # of the energy of the first orientation: what a second one has at least
 
 Doubles = NDArray[np.float64]
@@ -66,15 +67,11 @@ def orientation_tile(window: Window, step: OrientationStep) -> Doubles:
     mean = pool.mean(double_angles(weight, angle), tops, tile)
     coherence = _divide(np.hypot(mean[..., 0], mean[..., 1]), energy)
     if not step.crossing:
-        first = np.degrees(np.arctan2(mean[..., 1], mean[..., 0])) / 2
-        return np.stack([first, coherence, energy])
-    spread = pool.mean(histogram(weight, angle), tops, tile)
-    first, amount, rest = take_peak(spread)
-    second, amount2, _ = take_peak(rest)
-    real = amount2 > LEAST * amount
-    return np.stack(
-        [first, coherence, energy, np.where(real, second, np.nan), np.where(real, amount2, 0)]
-    )
+        angle_of_all = np.degrees(np.arctan2(mean[..., 1], mean[..., 0])) / 2
+        return np.stack([angle_of_all, coherence, energy])
+    first, second, energy2 = two_peaks(pool.mean(histogram(weight, angle), tops, tile))
+    second[energy2 == 0] = np.nan
+    return np.stack([first, coherence, energy, second, energy2])
 
 
 def code_energy(around: Around, directions: Directions) -> Doubles:
@@ -118,25 +115,37 @@ def histogram(weight: Doubles, angle: Doubles) -> Floats:
     return bins
 
 
-def take_peak(bins: Floats) -> tuple[Doubles, Doubles, Floats]:
-    """Angle (degrees) and weight of the highest peak of (…, bin), and what is left without it.
+def two_peaks(bins: Floats) -> tuple[Doubles, Doubles, Doubles]:
+    """Angles (degrees) of the two highest peaks of (y, x, bin), and the weight of the second.
 
-    The highest is that of the bins smoothed over their neighbours; its angle is the mean over the
-    bins near it.
+    Peaks are those of the bins smoothed over their neighbours, more than `NEAR` bins apart; the
+    angle of one is the mean over the bins near it, or over a wider part if it is alone (curved
+    structures). The second weighs 0 where there is none, or one of less than `LEAST` of the first.
     """
-    near = range(-NEAR, NEAR + 1)
     smooth = np.zeros_like(bins)
-    for o in near:
+    for o in range(-NEAR, NEAR + 1):
         smooth += (NEAR + 1 - abs(o)) * np.roll(bins, -o, -1)
-    top = np.argmax(smooth, -1)[..., None]
-    amount, moment = np.zeros(top.shape[:-1]), np.zeros(top.shape[:-1])
-    for o in near:
+    first = np.argmax(smooth, -1)[..., None]
+    distance = np.abs(np.mod(np.arange(BINS) - first + BINS // 2, BINS) - BINS // 2)
+    top = (smooth > np.roll(smooth, 1, -1)) & (smooth >= np.roll(smooth, -1, -1))
+    smooth[~top | (distance <= NEAR)] = 0
+    second = np.argmax(smooth, -1)[..., None]
+    is_peak = np.take_along_axis(smooth, second, -1)[..., 0] > 0
+    angle, weight = _around(bins, first, NEAR)
+    angle2, weight2 = _around(bins, second, NEAR)
+    crossing = is_peak & (weight2 > LEAST * weight)
+    alone, _ = _around(bins, first, WIDE)
+    return np.where(crossing, angle, alone), angle2, np.where(crossing, weight2, 0)
+
+
+def _around(bins: Floats, top: NDArray[np.intp], near: int) -> tuple[Doubles, Doubles]:
+    """Mean angle (degrees) and weight of the bins up to `near` from one."""
+    weight, moment = np.zeros(top.shape[:-1]), np.zeros(top.shape[:-1])
+    for o in range(-near, near + 1):
         value = np.take_along_axis(bins, (top + o) % BINS, -1)[..., 0]
-        amount += value
+        weight += value
         moment += o * value
-    angle = fold((top[..., 0] + _divide(moment, amount)) * (180 / BINS))
-    distance = np.abs(np.mod(np.arange(BINS) - top + BINS // 2, BINS) - BINS // 2)
-    return angle, amount, np.where(distance <= NEAR, 0, bins)
+    return fold((top[..., 0] + _divide(moment, weight)) * (180 / BINS)), weight
 
 
 def fold(degrees: Doubles) -> Doubles:
