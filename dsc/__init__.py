@@ -1,8 +1,9 @@
 """Dictionaries of image atoms that may appear in any orientation.
 
-From images: `extract_patches`, `learn`, `Dictionary.encode`, `Dictionary.reconstruct`. From
-arrays: the same `learn`, or `RotationalDictionaryLearning`. The numeric core works on plain NumPy
-arrays: bases (`disk_basis`), pursuit (`encode`, `decode`), updates (`accumulate`, `solve`).
+From images: `extract_patches`, `learn`, `Dictionary.encode`, `Dictionary.reconstruct`,
+`orientation`, `features`. From arrays: the same `learn`, or `RotationalDictionaryLearning`. The
+numeric core works on plain NumPy arrays: bases (`disk_basis`), pursuit (`encode`, `decode`),
+updates (`accumulate`, `solve`).
 
 The name is short for dictionaries for steerable coding.
 """

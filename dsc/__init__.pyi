@@ -12,6 +12,7 @@ from .dictionary import (
     Iteration,
     LearnConfig,
     LearnPlan,
+    Rebuilt,
     Run,
     check,
     learn,
@@ -20,6 +21,7 @@ from .dictionary import (
 )
 from .dictionary.estimator import RotationalDictionaryLearning
 from .errors import DscError
+from .maps import features, orientation
 from .patches import ArrayPatches, PatchConfig, StoredPatches, extract_patches, open_patches
 from .pursuit import EMPTY, Coder, Codes, decode, encode
 from .report import watch
@@ -45,6 +47,7 @@ __all__ = [
     "LearnConfig",
     "LearnPlan",
     "PatchConfig",
+    "Rebuilt",
     "RestoreConfig",
     "RotationalDictionaryLearning",
     "Run",
@@ -61,11 +64,13 @@ __all__ = [
     "disk_basis",
     "encode",
     "extract_patches",
+    "features",
     "inpaint",
     "learn",
     "learn_many",
     "open",
     "open_patches",
+    "orientation",
     "pixel_basis",
     "plan",
     "random_atoms",

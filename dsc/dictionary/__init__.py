@@ -11,4 +11,5 @@ from dsc.dictionary.learning import LearnPlan, advance, learn, learn_many, make_
 from dsc.dictionary.loop import Problem, State, plan_work, workload_of
 from dsc.dictionary.model import Dictionary, load_dictionary
 from dsc.dictionary.plot import plot_atoms, plot_disks
+from dsc.dictionary.reconstruct import Rebuilt
 from dsc.dictionary.run import Identity, Run, RunTarget, describe

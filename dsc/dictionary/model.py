@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.dictionary.cards import state_card
@@ -28,7 +28,7 @@ from dsc.dictionary.encode import (
 )
 from dsc.dictionary.loop import State
 from dsc.dictionary.plot import plot_atoms
-from dsc.dictionary.reconstruct import BAND, BandStep, check_image, reconstruct_band
+from dsc.dictionary.reconstruct import RebuildStep, Rebuilt, rebuild
 from dsc.dictionary.run import MODEL, Run
 from dsc.engine import open_engine, part_tasks
 from dsc.errors import DscError
@@ -191,7 +191,7 @@ class Dictionary:
         """Pixels of codes: (patch, y, x), NaN outside the disk."""
         return self.basis.to_image(self.basis.reconstruct(self.coder.decode(codes)))
 
-    def reconstruct(self, image: ArrayLike, stride: int = 1, **engine_options: Any) -> Floats:
+    def reconstruct(self, image: Any, stride: int = 1, **engine_options: Any) -> Floats:
         """An image from its coded patches, overlapping ones averaged: (y, x).
 
         The image is mirrored at its border, so that every pixel is the centre of some patch.
@@ -199,29 +199,41 @@ class Dictionary:
         Parameters
         ----------
         image
-            (y, x) grey values.
+            (y, x) grey values, or the path of an image.
         stride
             Pixels between patches.
         **engine_options
-            scheduler, n_workers and progress, as in `dsc.learn_many`.
+            scheduler, n_workers, memory_limit and progress, as in `dsc.learn_many`.
         """
-        diameter = self.basis.diameter
-        grey = check_image(image, diameter, stride)
-        edge = diameter // 2 + stride
-        padded = np.pad(grey, edge, mode="symmetric")
-        tops = range(0, padded.shape[0] - diameter + 1, stride * BAND)
-        bands = [padded[top : top + (BAND - 1) * stride + diameter] for top in tops]
-        step = BandStep(self.coder, bool(self.patches.get("center")), stride)
-        n_patches = int(np.prod([-(-(size - diameter + 1) // stride) for size in padded.shape]))
-        with open_engine(**engine_options) as engine:
-            tasks = part_tasks(reconstruct_band, bands, step)
-            results = engine.compute(tasks, Stage("rebuild the image", n_patches))
-        total, cover = np.zeros(padded.shape), np.zeros(padded.shape)
-        for top, (part, weight) in zip(tops, results, strict=True):
-            total[top : top + len(part)] += part
-            cover[top : top + len(part)] += weight
-        inner = (slice(edge, -edge),) * 2
-        return np.asarray(total[inner] / cover[inner], np.float32)
+        return self.rebuild(image, stride, **engine_options).image
+
+    def rebuild(
+        self,
+        image: Any,
+        stride: int = 1,
+        out: str | PathLike[str] | None = None,
+        overwrite: bool = False,
+        resume: bool = False,
+        **engine_options: Any,
+    ) -> Rebuilt:
+        """The same with its PSNR and the share of energy left, of an image of any size.
+
+        Parameters
+        ----------
+        image
+            (y, x) grey values, or the path of an image.
+        stride
+            Pixels between patches.
+        out
+            Path or URL of a new OME-Zarr, written tile by tile; None keeps it in memory.
+        overwrite, resume
+            Whether finished maps that are at `out` are replaced; whether the tiles of unfinished
+            ones are kept.
+        **engine_options
+            scheduler, n_workers, memory_limit, patience, tls and progress, as in `dsc.learn_many`.
+        """
+        step = RebuildStep(self.coder, bool(self.patches.get("center")), stride)
+        return rebuild(image, step, out, overwrite, resume, **engine_options)
 
     def plot(self, columns: int = 10) -> Figure:
         """The atoms as a grid of disks, most used first."""

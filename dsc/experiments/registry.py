@@ -10,6 +10,7 @@ from dsc.errors import DscError, unknown_choice
 from dsc.experiments.basis import EXPERIMENT as BASIS
 from dsc.experiments.coding import EXPERIMENTS as CODING
 from dsc.experiments.data import CHOICES, check_paper
+from dsc.experiments.orientations import EXPERIMENT as ORIENTATION
 from dsc.experiments.pursuits import EXPERIMENT as PURSUITS
 from dsc.experiments.restoring import EXPERIMENT as RESTORING
 from dsc.experiments.result import Experiment, Options, Result
@@ -19,7 +20,18 @@ from dsc.experiments.sweeps import EXPERIMENTS as SWEEPS
 from dsc.experiments.texture_bins import EXPERIMENT as TEXTURES
 from dsc.experiments.toy import EXPERIMENT as TOY
 
-IN_ORDER = (TOY, BASIS, PURSUITS, *CODING, *SWEEPS, QUALITY, SPEED, TEXTURES, RESTORING)
+IN_ORDER = (
+    TOY,
+    BASIS,
+    PURSUITS,
+    *CODING,
+    *SWEEPS,
+    QUALITY,
+    SPEED,
+    TEXTURES,
+    RESTORING,
+    ORIENTATION,
+)
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in IN_ORDER}
 
 

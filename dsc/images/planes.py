@@ -82,7 +82,7 @@ def open_planes(url: str | PathLike[str], missing_as_fill: bool = False) -> list
 
 def _full_size(url: str, attributes: dict[str, Any]) -> str:
     """The path of level 0 in an OME-Zarr group (versions up to 0.4, and 0.5 on)."""
-    if "dsc_kind" in attributes:
+    if "dsc_kind" in attributes and "ome" not in attributes:
         raise DscError(f"{url}: found a store of {attributes['dsc_kind']}, need images")
     scales = attributes.get("ome", attributes).get("multiscales")
     try:

@@ -2,7 +2,7 @@
 
 from dsc.store.bases import basis_schema, basis_sizes, basis_variables, read_basis
 from dsc.store.checking import Checkup, check_store
-from dsc.store.creation import add_group, check_free, create, remove_store
+from dsc.store.creation import add_group, check_free, create, remove_store, reopen
 from dsc.store.objects import (
     as_written,
     normalize,

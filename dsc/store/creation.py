@@ -70,6 +70,16 @@ def create(
     return Store(place, kind, uuid.uuid4().hex, writable=True)
 
 
+def reopen(url: str | PathLike[str], kind: str) -> Store | None:
+    """An unfinished store of a kind, to be continued; None if there is none."""
+    place = objects.normalize(url)
+    if own_kind(place) != kind or is_whole(place):
+        return None
+    if "://" not in place:
+        lock(lock_path(place), place)
+    return Store(place, kind, uuid.uuid4().hex, writable=True)
+
+
 def add_group(
     store: Store,
     name: str,

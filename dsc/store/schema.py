@@ -18,6 +18,7 @@ _OWNERS = {  # imported when somebody asks for a kind before its room was needed
     "codes": "dsc.dictionary.schema",
     "checkpoint": "dsc.dictionary.schema",
     "texture": "dsc.texture.schema",
+    "maps": "dsc.tiling.schema",
 }
 _schemas: dict[str, dict[str, Variable]] = {}
 

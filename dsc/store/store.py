@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -93,6 +93,12 @@ class Store:
             except OSError as error:
                 error.add_note(f"while writing {variable} at {first} of {self.url}")
                 raise
+
+    def describe(self, attributes: Mapping[str, Any]) -> None:
+        """Add attributes to the whole store, before it is finished."""
+        with reported(self.url, "written"):
+            group = zarr.open_group(zarr_store(self.url, read_only=False), mode="r+", zarr_format=3)
+            group.update_attributes(dict(attributes))
 
     def finish(self) -> Store:
         """Check that every chunk was written, write the manifest, and return the finished store."""

@@ -6,9 +6,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import dsc
 from dsc.dictionary import learn
-from dsc.dictionary import reconstruct as image_module
 from dsc.errors import DscError
 from dsc.patches import ArrayPatches
+from dsc.tiling import machine
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def centered(patches):
 
 @pytest.fixture(scope="module")
 def crop(image):
-    """Taller than two bands of any tiling up to 64 rows."""
+    """Taller than two tiles."""
     return image("coins")[40:200, 50:90].astype(np.float32)
 
 
@@ -73,11 +73,36 @@ def test_reconstruct__with_a_stride_averages_the_disks_of_a_grid(model, crop, st
     assert min(gaps) < 1e-5
 
 
-@pytest.mark.parametrize("band", [1, 5, 64, 1000])
-def test_reconstruct__does_not_depend_on_the_bands(model, crop, monkeypatch, band):
-    expected = model.reconstruct(crop[:60])
-    monkeypatch.setattr(image_module, "BAND", band)
-    np.testing.assert_allclose(model.reconstruct(crop[:60], n_workers=2), expected, atol=1e-6)
+@pytest.mark.parametrize("tile", [64, 128, 256])
+def test_reconstruct__does_not_depend_on_the_tiles(model, image, monkeypatch, tile):
+    crop = image("coins")[:150, :140]
+    expected = model.reconstruct(crop, scheduler="synchronous")
+    for name in ("TILE", "SMALL"):
+        monkeypatch.setattr(machine, name, tile)
+    assert (model.reconstruct(crop, n_workers=2) == expected).all()
+
+
+def test_rebuild__says_how_much_is_left(model, crop):
+    found = model.rebuild(crop)
+    error = ((found.image - crop) ** 2).mean(dtype=np.float64)
+    assert found.mse == pytest.approx(error, rel=1e-5)
+    assert found.share == pytest.approx(error / crop.var(dtype=np.float64), rel=1e-5)
+    assert found.psnr == pytest.approx(-10 * np.log10(error), rel=1e-5)
+    assert "of the energy left, PSNR" in found.line()
+    bytes_ = np.round(crop * 200)
+    error = ((model.reconstruct(bytes_) - bytes_) ** 2).mean(dtype=np.float64)
+    peak = bytes_.max() - bytes_.min()
+    assert model.rebuild(bytes_).psnr == pytest.approx(10 * np.log10(peak**2 / error), rel=1e-5)
+    flat = model.rebuild(np.zeros((20, 20)))
+    assert (flat.share, flat.psnr) == (0, np.inf)
+
+
+def test_rebuild__to_a_store_is_the_same(model, crop, tmp_path):
+    found = model.rebuild(crop, out=tmp_path / "a.zarr")
+    expected = model.rebuild(crop)
+    assert (found.image == expected.image).all()
+    assert (found.mse, found.psnr) == (expected.mse, expected.psnr)
+    assert (model.reconstruct(tmp_path / "a.zarr") == model.reconstruct(expected.image)).all()
 
 
 def test_reconstruct__every_pixel_up_to_the_border_is_close(centered, crop):

@@ -17,7 +17,7 @@ import pytest
 from dsc.store import create, schema_of
 
 SIZES = {"patch": 10, "slot": 2, "atom": 3, "coord": 4, "pixel": 5, "y": 3, "x": 3, "iteration": 2}
-SIZES |= {"label": 2, "image": 6, "value": 12, "entry": 4, "problem": 2, "basis_value": 20}
+SIZES |= {"label": 2, "image": 6, "value": 12, "entry": 4, "problem": 2, "basis_value": 20, "c": 2}
 
 
 @pytest.fixture

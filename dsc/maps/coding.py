@@ -1,0 +1,94 @@
+"""Codes of all disks around a tile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.patches import cut_grid
+from dsc.pursuit import Coder, Codes
+from dsc.tiling import Window
+
+ROWS = 16  # rows of disks coded at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """Codes of the disks around a tile, all (y, x, slot)."""
+
+    tops: tuple[range, range]  # first rows and first columns of the disks
+    atom: NDArray[np.intp]  # −1 is an empty slot
+    angle: NDArray[np.intp]  # on the grid of the coder's codes
+    coef: NDArray[np.float64]
+
+
+def settled_codes(coder: Coder, coords: NDArray[np.float32], rounds: int) -> Codes:
+    """Codes whose atoms were all chosen with the others in place.
+
+    A pursuit takes its first atom as if it were the only one: where two lines cross, one between
+    them. Here every slot in its order is chosen again for what the others leave,
+    (m, θ, a)_k = arg min ‖x − Σ_{j≠k} a_j R(θ_j) d_{m_j} − a R(θ) d_m‖², for some rounds: the error
+    cannot rise.
+    """
+    codes = coder.encode(coords)
+    if coder.sparsity == 1 or not rounds:
+        return codes
+    single = replace(coder, sparsity=1)
+    left = coords - coder.decode(codes)
+    for _ in range(rounds):
+        for slot in range(coder.sparsity):
+            one = np.s_[:, slot : slot + 1]
+            own = Codes(
+                codes.atom[one], codes.angle[one], codes.coef[one], codes.error, codes.n_angles
+            )
+            left += coder.decode(own)
+            found = single.encode(left)
+            left -= coder.decode(found)
+            for name in ("atom", "angle", "coef"):
+                getattr(codes, name)[one] = getattr(found, name)
+    return codes
+
+
+@dataclass(frozen=True, eq=False)
+class HowToCode:
+    """How disks are coded: by what, whether their means are kept apart, rounds to settle."""
+
+    coder: Coder
+    center: bool
+    rounds: int = 0
+
+
+def code_disks(window: Window, tops: tuple[range, range], how: HowToCode) -> Around:
+    """Code the disks with these first rows and columns of the image."""
+    coder = how.coder
+    side = coder.basis.diameter
+    (y0, x0), (rows, columns) = window.origin, tops
+    pixels = window.pixels[:, columns.start - x0 : columns.stop - 1 - x0 + side]
+    parts = []
+    for first in range(rows.start, rows.stop, ROWS):
+        last = min(first + ROWS, rows.stop) - 1
+        disks = cut_grid(pixels[first - y0 : last - y0 + side], side, 1, center=how.center)
+        parts.append(settled_codes(coder, coder.basis.project(disks), how.rounds))
+    shape = (len(rows), len(columns), coder.sparsity)
+    atom, angle, coef = (
+        np.concatenate([getattr(part, name) for part in parts]).reshape(shape)
+        for name in ("atom", "angle", "coef")
+    )
+    used = np.concatenate([part.used for part in parts]).reshape(shape)
+    return Around(
+        tops,
+        np.where(used, atom.astype(np.intp), -1),
+        angle.astype(np.intp),
+        np.where(used, coef, 0).astype(np.float64),
+    )
+
+
+def code_identity(how: HowToCode) -> str:
+    """What decides the codes of an image, as text."""
+    coder = how.coder
+    return (
+        f"{coder.sha256} {coder.basis.name} {coder.basis.diameter} {coder.pursuit} "
+        f"{coder.sparsity} {coder.code_angles} {how.center} {how.rounds}"
+    )

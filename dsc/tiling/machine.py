@@ -1,0 +1,274 @@
+"""The tile machine: a function of windows over an image, on any scheduler, with the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.engine import Engine, open_engine, part_tasks, readable
+from dsc.errors import DscError
+from dsc.images import Image, tiles_of
+from dsc.show import Stage
+from dsc.store import Store, remove_store
+from dsc.tiling.output import Output, identity_of, ome_metadata
+from dsc.tiling.schema import VALUES
+from dsc.tiling.sums import CELL, Sums, cell_sums, merge_cells
+from dsc.tiling.windows import PixelError, Window, cut_window, image_identity
+
+TILE = 256  # pixels across a tile, at most; a power of two times CELL
+TASKS = 4  # tiles per thread, at least, while they are not smaller than SMALL
+SMALL = 128
+
+Floats = NDArray[np.float32]
+TileFunction = Callable[[Window, Any], NDArray[np.floating]]
+
+
+@dataclass(frozen=True, eq=False)
+class TileJob:
+    """What is done with each tile.
+
+    Attributes
+    ----------
+    name
+        What it does, in words for people, such as "rebuild the image".
+    function
+        Module-level `function(window, step)`: (map, y, x) of the window's tile.
+    step
+        What all tiles share; it travels to other processes.
+    margin
+        Pixels around a tile that its values depend on.
+    channels
+        Names of the maps.
+    pixel_bytes
+        Memory that the function takes for each pixel of a window.
+    measure
+        Module-level `measure(window, maps)`: further (map, y, x) of which only sums, least and
+        largest values are kept.
+    identity
+        What of `step` decides the values, as text: by it an unfinished store is continued.
+    tile
+        Pixels across a tile; by default as memory and threads ask.
+    """
+
+    name: str
+    function: TileFunction
+    step: Any
+    margin: int
+    channels: tuple[str, ...]
+    pixel_bytes: int = 64
+    measure: TileFunction | None = None
+    identity: str = ""
+    tile: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tiled:
+    """The maps of an image.
+
+    Attributes
+    ----------
+    values
+        (channel, y, x); None if they are in a store.
+    store
+        The finished store, None if they are in memory.
+    sums, low, high
+        (map,) of all maps, then of the measures: the sum over the image, the least and the largest
+        value.
+    """
+
+    values: Floats | None
+    store: Store | None
+    sums: Sums
+    low: Sums
+    high: Sums
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """What all tasks share."""
+
+    job: TileJob
+    image: Image | None  # None where tiles bring their pixels
+    place: Floats | Store | None  # where values go; None if they are returned
+    resume: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One tile: rows and columns, and the pixels around it if they are in memory."""
+
+    y: slice
+    x: slice
+    window: Window | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Done:
+    """What a task returns."""
+
+    sums: Sums
+    low: Sums
+    high: Sums
+    values: Floats | None
+
+
+def map_tiles(
+    image: Image, job: TileJob, out: Output | None = None, **engine_options: Any
+) -> Tiled:
+    """Maps of an image, tile by tile.
+
+    Parameters
+    ----------
+    image
+        The image, wherever it is; one that is no array is read by window.
+    job
+        What is done with each tile.
+    out
+        Where the maps go; None keeps them in memory.
+    **engine_options
+        scheduler, n_workers, memory_limit, progress, patience and tls, as in `dsc.learn_many`.
+
+    The values do not depend on the size of the tiles if those of a tile are a function of the
+    pixels up to `job.margin` away.
+    """
+    out = out or Output()
+    out.check()
+    with open_engine(**engine_options) as engine:
+        tile = _tile_size(image, job, engine, in_memory=out.url is None)
+        shape = (len(job.channels), *image.shape)
+        store = out.open(shape, tile, _attributes(image, job) if out.url is not None else {})
+        if store is None:
+            return _run(image, replace(job, tile=tile), engine, None, False)
+        if out.resume:  # in the tiles it was begun with; those of a small image end with it
+            tile = CELL * _power_of_two(-(-max(store.chunks(VALUES)[1:]) // CELL))
+        try:
+            with store.writing():
+                done = _run(image, replace(job, tile=tile), engine, store, out.resume)
+                shown = slice(len(job.channels))
+                store.describe(
+                    {"ome": ome_metadata(job.name, job.channels, done.low[shown], done.high[shown])}
+                )
+                return replace(done, store=store.finish())
+        except PixelError:
+            remove_store(store.url)
+            raise
+
+
+def _run(image: Image, job: TileJob, engine: Engine, store: Store | None, resume: bool) -> Tiled:
+    """Compute all tiles, and put together what is kept in memory."""
+    assert job.tile is not None
+    size = (job.tile, job.tile)
+    travels = engine.is_cluster and isinstance(image.source, np.ndarray)
+    tiles = list(tiles_of(image.shape, size))
+    parts = [
+        _Part(t.y, t.x, cut_window(image, t.y, t.x, job.margin) if travels else None) for t in tiles
+    ]
+    values = None
+    if store is None:
+        values = np.empty((len(job.channels), *image.shape), np.float32)
+    place = values if store is None and not engine.is_cluster else store
+    shared = _Shared(job, None if travels else image, place, resume)
+    stage = Stage(job.name, image.shape[0] * image.shape[1])
+    results: Sequence[_Done] = engine.compute(part_tasks(run_tile, parts, shared), stage)
+    if values is not None:
+        for tile, done in zip(tiles, results, strict=True):
+            if done.values is not None:
+                values[:, tile.y, tile.x] = done.values
+    grid = [-(-n // job.tile) for n in image.shape]
+    sums = np.stack([done.sums for done in results], -1)  # (map, tile)
+    return Tiled(
+        values,
+        None,
+        merge_cells(sums.reshape(len(sums), *grid))[:, 0, 0],
+        np.fmin.reduce([done.low for done in results]),
+        np.fmax.reduce([done.high for done in results]),
+    )
+
+
+def run_tile(part: _Part, shared: _Shared) -> _Done:
+    """One task: read the window, apply the function, keep what it gives."""
+    job, place = shared.job, shared.place
+    window = part.window
+    if window is None:
+        assert shared.image is not None
+        window = cut_window(shared.image, part.y, part.x, job.margin)
+    kept = _written(part, shared)
+    if kept is None:
+        kept = np.asarray(job.function(window, job.step)).astype(np.float32, copy=False)
+        if isinstance(place, Store):
+            place.write(VALUES, (0, part.y.start, part.x.start), kept)
+    if isinstance(place, np.ndarray):
+        place[:, part.y, part.x] = kept
+    maps: list[NDArray[np.floating]] = [kept]
+    if job.measure is not None:
+        maps.append(np.asarray(job.measure(window, kept)))
+    assert job.tile is not None
+    level = (job.tile // CELL).bit_length() - 1
+    sums = [merge_cells(cell_sums(some), level)[..., 0, 0] for some in maps]
+    low, high = ([bound.reduce(some, (1, 2)) for some in maps] for bound in (np.fmin, np.fmax))
+    total, least, most = (np.concatenate(some).astype(np.float64) for some in (sums, low, high))
+    return _Done(total, least, most, kept if place is None else None)
+
+
+def _written(part: _Part, shared: _Shared) -> Floats | None:
+    """What an earlier run wrote of a tile; None if it is not there, or not whole."""
+    if not (shared.resume and isinstance(shared.place, Store)):
+        return None
+    try:
+        return shared.place.read(VALUES, (slice(0, len(shared.job.channels)), part.y, part.x))
+    except DscError:
+        return None
+
+
+def _attributes(image: Image, job: TileJob) -> dict[str, Any]:
+    return {
+        "channels": list(job.channels),
+        "identity": identity_of(job.name, job.identity, image_identity(image)),
+    }
+
+
+def _tile_size(image: Image, job: TileJob, engine: Engine, in_memory: bool) -> int:
+    """Pixels across a tile: tiles for all threads, and each within the memory of one."""
+    resources = engine.resources
+    memory = resources.memory
+    if in_memory:
+        kept = 4 * len(job.channels) * image.shape[0] * image.shape[1]
+        memory -= kept
+        if memory < 0:
+            raise DscError(
+                f"{image.name}: its {len(job.channels)} maps take {readable(kept)}, but "
+                f"{resources.memory_of} has {readable(resources.memory)}: write them to a store "
+                "(out=…), or give more memory"
+            )
+    tile = job.tile or TILE
+    while job.tile is None and tile > SMALL and _n_tiles(image, tile) < TASKS * resources.n_threads:
+        tile //= 2
+    while (size := _window_bytes(image, job, tile)) > memory // resources.n_threads:
+        if tile <= CELL:
+            raise DscError(
+                f"memory_limit: one tile of {CELL} × {CELL} pixels takes {readable(size)} for each "
+                f"of {resources.n_threads} threads, but {resources.memory_of} has "
+                f"{readable(max(0, memory))}: use fewer threads, or give more memory"
+            )
+        tile //= 2
+    if tile % CELL or tile != CELL * _power_of_two(tile // CELL):
+        raise DscError(f"tile: found {tile}, need {CELL}, or twice, four times … as much")
+    return tile
+
+
+def _n_tiles(image: Image, tile: int) -> int:
+    return -(-image.shape[0] // tile) * -(-image.shape[1] // tile)
+
+
+def _window_bytes(image: Image, job: TileJob, tile: int) -> int:
+    """Memory of a running task: its window, and what the function makes of it."""
+    sides = [min(size, tile + 2 * job.margin) for size in image.shape]
+    return sides[0] * sides[1] * (4 + 4 * len(job.channels) + job.pixel_bytes)
+
+
+def _power_of_two(value: int) -> int:
+    return 1 << max(0, value - 1).bit_length()

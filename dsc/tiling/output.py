@@ -1,0 +1,108 @@
+"""Maps as an OME-Zarr 0.5 that is complete or absent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsc.errors import DscError
+from dsc.store import Store, check_free, create, is_finished, remove_store, reopen
+from dsc.tiling.schema import KIND, VALUES
+
+COLOURS = ("FFFFFF", "00FF00", "FF00FF", "00FFFF", "FFFF00", "FF0000", "0000FF")
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where maps go: a path or URL, and what may happen to what is there.
+
+    Attributes
+    ----------
+    url
+        Path or URL of a new OME-Zarr; None keeps the maps in memory.
+    overwrite
+        Whether finished maps that are there are replaced.
+    resume
+        Whether the tiles of an unfinished store are kept.
+    """
+
+    url: str | PathLike[str] | None = None
+    overwrite: bool = False
+    resume: bool = False
+
+    @staticmethod
+    def take(url: str | PathLike[str] | None, options: dict[str, Any]) -> Output:
+        """An output at a place, with `overwrite` and `resume` taken out of some options."""
+        return Output(url, options.pop("overwrite", False), options.pop("resume", False))
+
+    def check(self) -> None:
+        """Refuse, before anything is computed, what could not be written."""
+        if self.url is None:
+            if self.overwrite or self.resume:
+                raise DscError("out: found none, need one with overwrite or resume")
+        elif not (self.overwrite and is_finished(self.url)):
+            check_free(self.url)
+
+    def open(
+        self, shape: tuple[int, int, int], tile: int, attributes: dict[str, Any]
+    ) -> Store | None:
+        """A store for maps of (c, y, x), new or continued; None if they stay in memory."""
+        if self.url is None:
+            return None
+        store = reopen(self.url, KIND) if self.resume else None
+        if store is not None:
+            with store.writing():
+                _check_same(store, attributes)
+            return store
+        if self.overwrite and is_finished(self.url):
+            remove_store(self.url)
+        sizes = dict(zip("cyx", shape, strict=True))
+        return create(self.url, KIND, sizes, {"c": 1, "y": tile, "x": tile}, attributes)
+
+
+def identity_of(*parts: Any) -> str:
+    """A hash of what decides the values of maps."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def ome_metadata(
+    name: str, channels: Sequence[str], low: NDArray[Any], high: NDArray[Any]
+) -> dict[str, Any]:
+    """What viewers of OME-Zarr 0.5 read: axes, the one level, and a name for each channel."""
+    axes = [{"name": "c", "type": "channel"}, *({"name": n, "type": "space"} for n in "yx")]
+    scale = [{"type": "scale", "scale": [1.0, 1.0, 1.0]}]
+    shown = []
+    for number, (label, least, most) in enumerate(zip(channels, low, high, strict=True)):
+        first, last = (float(v) if np.isfinite(v) else 0.0 for v in (least, most))
+        last = last if last > first else first + 1
+        window = {"min": first, "start": first, "max": last, "end": last}
+        colour = COLOURS[number % len(COLOURS)]
+        shown.append({"label": label, "color": colour, "active": number == 0, "window": window})
+    return {
+        "version": "0.5",
+        "multiscales": [
+            {
+                "name": name,
+                "axes": axes,
+                "datasets": [{"path": VALUES, "coordinateTransformations": scale}],
+            }
+        ],
+        "omero": {"channels": shown},
+    }
+
+
+def _check_same(store: Store, attributes: dict[str, Any]) -> None:
+    found = store.attributes
+    for key, value in attributes.items():
+        if found.get(key) != value:
+            raise DscError(
+                f"{store.url}: was begun with another {key.replace('_', ' ')}: continue it with "
+                "the same image, model and options, or run it again without resume"
+            )

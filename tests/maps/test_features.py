@@ -1,0 +1,120 @@
+"""Feature maps: what atoms do, whichever way the image is rotated."""
+
+import json
+
+import numpy as np
+import pytest
+import zarr
+from scipy.ndimage import gaussian_filter
+from skimage.transform import rotate
+
+import dsc
+from dsc.errors import DscError
+from dsc.tiling import machine
+
+
+@pytest.fixture(scope="module")
+def crop(image):
+    return image("coins")[20:110, 30:130].astype(np.float32)
+
+
+def test_invariant__energy_and_use_of_every_atom(natural, crop):
+    found = dsc.features(crop, natural)
+    assert found.dims == ("channel", "y", "x")
+    assert list(found.channel[:3]) == ["atom 0 energy", "atom 0 use", "atom 1 energy"]
+    assert found.shape == (12, *crop.shape)
+    side = natural.basis.diameter
+    windows = np.lib.stride_tricks.sliding_window_view(crop, (side, side)).reshape(-1, side, side)
+    codes = natural.encode(dsc.ArrayPatches(windows, center=True)).codes
+    shape = (crop.shape[0] - side + 1, crop.shape[1] - side + 1)
+    for atom in (0, 3):
+        energy = np.where(codes.atom == atom, codes.coef.astype(float) ** 2, 0).sum(1)
+        here = energy.reshape(shape)
+        y, x = 40, 50  # a pixel with all of its disks
+        away = np.arange(-5, 6)  # 2.5 standard deviations of a quarter of the diameter
+        weight = np.exp(-(away**2) / (2 * (side / 4) ** 2))
+        area = here[np.ix_(y - side // 2 + away, x - side // 2 + away)]
+        total = weight @ area @ weight / weight.sum() ** 2
+        assert float(found[2 * atom, y, x]) == pytest.approx(total, rel=1e-4)
+    uses = found[1::2].sum("channel")
+    assert float(uses.max()) <= 2 + 1e-5
+    np.testing.assert_allclose(found.image_mean, found.mean(("y", "x")), rtol=1e-4)
+
+
+def test_covariant__sums_to_the_energy_and_lies_along_structures(natural, crop):
+    invariant = dsc.features(crop, natural)
+    covariant = dsc.features(crop, natural, "covariant")
+    assert list(covariant.channel[:2]) == ["atom 0 energy at 0°", "atom 0 energy at 45°"]
+    by_atom = covariant.to_numpy().reshape(6, 4, *crop.shape)
+    np.testing.assert_allclose(by_atom.sum(1), invariant[::2].to_numpy(), rtol=1e-4, atol=1e-6)
+    along = covariant.image_mean.to_numpy().reshape(6, 4).sum(0)
+    assert along[0] > 2 * along[2]
+
+
+@pytest.mark.parametrize("kind", ["invariant", "covariant"])
+def test_features__a_quarter_rotation_rotates_them(natural, crop, kind):
+    expected = np.rot90(dsc.features(crop, natural, kind).to_numpy(), axes=(1, 2))
+    found = dsc.features(np.rot90(crop), natural, kind).to_numpy()
+    scale = np.abs(expected).max((1, 2), keepdims=True)
+    gap = np.abs(found - expected) / scale
+    assert np.median(gap) < 1e-5
+    assert gap.mean() < 1e-3  # rounding may fork a pursuit
+
+
+@pytest.mark.parametrize(("kind", "tolerance"), [("invariant", 0.15), ("covariant", 0.2)])
+def test_features__by_30_degrees_within_a_tolerance(natural, image, kind, tolerance):
+    smooth = gaussian_filter(image("coins")[:140, :140], 1.5)
+    rotated = rotate(smooth, 30, order=5, mode="reflect")
+    inner = np.s_[:, 40:100, 40:100]
+    before = dsc.features(smooth, natural, kind).to_numpy()
+    expected = np.stack([rotate(one, 30, order=1) for one in before])[inner]
+    found = dsc.features(rotated, natural, kind).to_numpy()[inner]
+    energy = slice(0, None, 2) if kind == "invariant" else slice(None)
+    left = ((found - expected)[energy] ** 2).sum() / (expected[energy] ** 2).sum()
+    assert np.sqrt(left) < tolerance
+
+
+@pytest.mark.parametrize("kind", ["invariant", "covariant"])
+def test_features__same_bits_for_all_tiles(natural, image, kind, monkeypatch):
+    crop = image("coins")[:150, :140]
+    expected = dsc.features(crop, natural, kind, scheduler="synchronous")
+    for setting in ("TILE", "SMALL"):
+        monkeypatch.setattr(machine, setting, 64)
+    found = dsc.features(crop, natural, kind, n_workers=2)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found.image_mean, expected.image_mean)
+
+
+def test_features__written_as_an_ome_zarr_that_viewers_open(natural, crop, tmp_path):
+    found = dsc.features(crop, natural, out=tmp_path / "a.zarr")
+    expected = dsc.features(crop, natural)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found.image_mean, expected.image_mean)
+    assert list(found.channel) == list(expected.channel)
+    group = zarr.open_group(tmp_path / "a.zarr", mode="r")
+    ome = group.attrs["ome"]
+    channels = ome["omero"]["channels"]
+    assert [one["label"] for one in channels] == list(expected.channel)
+    assert all({"label", "color", "active", "window"} <= set(one) for one in channels)
+    assert all(set(one["window"]) == {"min", "max", "start", "end"} for one in channels)
+    assert json.dumps(ome)
+    assert group["0"].metadata.dimension_names == ("c", "y", "x")
+    assert group["0"].shape == (12, *crop.shape)
+
+
+def test_features__refuse_what_they_cannot_use(natural, tmp_path):
+    with pytest.raises(DscError, match=r"kind: unknown 'invariants'.*did you mean"):
+        dsc.features(np.ones((30, 30)), natural, "invariants")
+    with pytest.raises(DscError, match="at least 9 × 9"):
+        dsc.features(np.ones((30, 8)), natural, out=tmp_path / "a.zarr")
+    bad = np.ones((30, 30))
+    bad[2, 3] = np.nan
+    with pytest.raises(DscError, match="found nan at row 2, column 3"):
+        dsc.features(bad, natural, out=tmp_path / "a.zarr")
+    assert not list(tmp_path.iterdir())
+
+
+def test_features__of_a_dictionary_without_rotation(natural_patches, crop):
+    still = dsc.learn(natural_patches(7, 300), 3, 1, n_iterations=1, basis="pixels", progress=False)
+    found = dsc.features(crop, still)
+    assert float(found[1::2].sum("channel").max()) <= 1 + 1e-5
