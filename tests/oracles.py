@@ -10,6 +10,7 @@ EMPTY = 65535
 ZERO_RESIDUAL = 1e-6  # of the patch's norm: nothing is left to gain
 DEPENDENT = 1e-5  # squared distance of a unit atom from the span of those already chosen
 NEW = 1e-4  # what is new in an atom counts as this share of its energy at least
+TOO_LITTLE = 2e-5  # new share below which an atom is not scored
 
 
 def turn(coords, frequency, theta):
@@ -57,6 +58,7 @@ def pursue(coords, atoms, frequency, sparsity, n_angles, tolerance=0.0, pursuit=
             q = np.linalg.qr(chosen[:, :k].swapaxes(1, 2))[0]
             new = 1 - (np.einsum("pck,ac->pak", q, dictionary) ** 2).sum(2)
         score = np.abs(residual @ dictionary.T) / np.sqrt(np.maximum(new, NEW))
+        score[new < TOO_LITTLE] = 0
         best = score.argmax(1)
         live &= ((residual**2).sum(1) > enough) & (score.max(1) > 0)
         live[live] = distance(dictionary[best[live]], dictionary[choice[live, :k]]) >= DEPENDENT

@@ -61,6 +61,8 @@ class LearnConfig(Options):
         if isinstance(self.n_atoms, int) and EMPTY <= self.n_atoms < 2**63:
             problems.append(f"n_atoms: found {self.n_atoms}, need less than {EMPTY}")
         problems += self._choice_problems()
+        if not isinstance(self.refine, bool):
+            problems.append(f"refine: found {self.refine!r}, need True or False")
         for name in ("replace_twins", "min_improvement"):
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from dsc.basis import make_basis
+from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.run import Run, RunTarget
 from dsc.errors import DscError
-from dsc.patches import PatchConfig, StoredPatches, extract_patches, open_patches
+from dsc.patches import (
+    PatchConfig,
+    StoredPatches,
+    extract_patches,
+    open_patches,
+    patch_fingerprint,
+)
 from dsc.store import is_finished, remove_store
 
 PATCH_OPTIONS = tuple(one.name for one in fields(PatchConfig) if one.name != "seed")
@@ -20,40 +27,53 @@ PATCH_OPTIONS = tuple(one.name for one in fields(PatchConfig) if one.name != "se
 
 @contextmanager
 def patches_of(
-    inputs: Any, options: dict[str, Any], target: RunTarget | None = None, progress: Any = False
+    inputs: Any,
+    cut: dict[str, Any],
+    config: LearnConfig,
+    target: RunTarget | None = None,
+    progress: Any = False,
 ) -> Iterator[Any]:
     """Patches to learn from.
 
-    Without options the inputs are patches, and are given back. With options, those of
-    `PatchConfig`, they are images, and a patch set is cut out of them: beside the run folder
-    (RUN-patches.zarr), or where there is none, in a folder that goes with the context.
+    Without `cut`, options of `PatchConfig`, the inputs are patches, and are given back. With them
+    they are images, and a patch set is cut out of them: beside the run folder (RUN-patches.zarr),
+    or where there is none, in a folder that goes with the context.
     """
-    if not options:
+    if not cut:
         yield inputs
         return
-    if options.get("diameter") is None:
-        names = ", ".join(name for name in options if name in PATCH_OPTIONS)
-        raise DscError(f"diameter: found none beside {names}, need that of the patches")
-    config = PatchConfig.from_options(options)
+    if cut.get("diameter") is None:
+        raise DscError(f"diameter: found none beside {', '.join(cut)}, need that of the patches")
+    wanted = PatchConfig.from_options({**cut, "seed": config.seed})
+    config.resolve(make_basis(config.basis, wanted.diameter))  # refuses before patches are cut
     if target is None:
         with TemporaryDirectory(prefix="dsc-") as folder:
-            yield extract_patches(inputs, f"{folder}/patches.zarr", config, progress)
+            yield extract_patches(inputs, f"{folder}/patches.zarr", wanted, progress)
         return
-    Run(Path(target.path)).check(target)
-    yield _beside(inputs, config, target, progress)
+    run = Run(Path(target.path))
+    with run.locked():
+        run.check(target)
+        source = _beside(run, inputs, wanted, target.overwrite, progress)
+        yield source
 
 
-def _beside(inputs: Any, config: PatchConfig, target: RunTarget, progress: Any) -> StoredPatches:
-    """The patch set beside a run folder: made, or that of the run that goes on."""
-    path = Path(f"{Path(target.path)}-patches.zarr")
-    if target.resume and is_finished(path):
+def _beside(
+    run: Run, inputs: Any, config: PatchConfig, overwrite: bool, progress: Any
+) -> StoredPatches:
+    """The patch set beside a run folder: the one that is there if it is the same, or a new one.
+
+    Another one is removed only if it is that of the run which starts over.
+    """
+    place = run.path.resolve()
+    path = place.with_name(f"{place.name}-patches.zarr")
+    if is_finished(path):
         found = open_patches(path)
-        if found.store.attributes["configuration"] != json.loads(json.dumps(asdict(config))):
+        if found.fingerprint == patch_fingerprint(inputs, config):
+            return found
+        if not (overwrite and run.exists and run.options().get("patches") == found.store.url):
             raise DscError(
-                f"{path}: found other patches than asked for, need those of the run that goes on: "
-                "give the options it had, or --overwrite"
+                f"{path}: found other patches than asked for, need none, or those of these images "
+                "and options: choose another --out"
             )
-        return found
-    if target.overwrite:
         remove_store(path)
     return extract_patches(inputs, path, config, progress)

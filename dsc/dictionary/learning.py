@@ -74,7 +74,8 @@ def learn(
         init ("random", "patches"), replace_twins, min_improvement, seed. And how to run, as in
         `learn_many`: scheduler, n_workers, memory_limit, patience, tls, overwrite. And for
         images, which patches to take, as in `PatchConfig`: diameter, stride, min_std, center, unit,
-        per_image and so on; they are written beside the run folder, to RUN-patches.zarr.
+        per_image and so on; they are written beside the run folder, to RUN-patches.zarr, which the
+        workers of a cluster must be able to read (without `run`, to a local temporary folder).
 
     Examples
     --------
@@ -89,7 +90,7 @@ def learn(
         {"n_atoms": n_atoms, "sparsity": sparsity, **options}, (*RUN_OPTIONS, *PATCH_OPTIONS)
     )
     target = None if run is None else RunTarget(run, resume, bool(how.get("overwrite")))
-    with patches_of(patches, cut and {**cut, "seed": config.seed}, target, progress) as source:
+    with patches_of(patches, cut, config, target, progress) as source:
         return learn_many([(source, config)], run=run, resume=resume, progress=progress, **how)[0]
 
 
@@ -271,7 +272,7 @@ def plan(patches: Any, n_atoms: int = 20, sparsity: int = 4, **options: Any) -> 
     config = LearnConfig.from_options(
         {"n_atoms": n_atoms, "sparsity": sparsity, **options}, (*ENGINE_OPTIONS, *PATCH_OPTIONS)
     )
-    with patches_of(patches, cut and {**cut, "seed": config.seed}) as some:
+    with patches_of(patches, cut, config) as some:
         return _plan(make_problem(some, config), how)
 
 

@@ -29,7 +29,7 @@ from dsc.engine import (
 )
 from dsc.images import CACHE_BYTES
 from dsc.patches import PatchSource
-from dsc.pursuit import FINER, Coder, table_bytes
+from dsc.pursuit import Coder, coder_bytes
 from dsc.show import Stage
 from dsc.update import (
     UPDATES,
@@ -148,8 +148,7 @@ class MemoryPart:
 def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> Workload:
     """What a pass over so many patches takes."""
     n_atoms, entries = config.n_atoms, basis.n_pixels * basis.n_coords
-    n_angles = config.resolve(basis) * (FINER if config.refine else 1)
-    tables = table_bytes(n_atoms, basis, n_angles, config.sparsity)
+    coding = coder_bytes(n_atoms, basis, config.resolve(basis), config.sparsity, config.refine)
     solving = solve_bytes(config.update, n_atoms, basis, config.replace_twins is not None)
     return Workload(
         n_patches,
@@ -157,7 +156,9 @@ def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> W
         basis.n_pixels,
         statistics_bytes(config.update, n_atoms, basis),
         merge_patches(n_atoms, config.sparsity),
-        shared_bytes=tables + 16 * entries + CACHE_BYTES,  # the basis in the order of the kernels
+        shared_bytes=coding.shared + 16 * entries + CACHE_BYTES,  # the basis as kernels want it
+        own_bytes=coding.own,
+        thread_bytes=coding.thread,
         solve_bytes=max(solving, 32 * entries),  # a checkpoint copies the basis
     )
 

@@ -52,7 +52,7 @@ from dsc.store import is_finished, open_store, remove_store
 
 KEEP = 2  # checkpoints
 LONGEST = 500  # characters of what is said beside a bar
-KIND, FORMAT = "dsc run", 2
+KIND, FORMAT = "dsc run", 3
 MARK, OPTIONS, LOG, PULSE = "run.json", "run.toml", "events.jsonl", "progress.json"
 MODEL = "model.zarr"
 

@@ -46,7 +46,9 @@ class Workload:
     n_pixels: int
     statistics_bytes: int  # memory of one statistics value
     merge_patches: int  # patches whose statistics take about as long to sum as to merge
-    shared_bytes: int = 0  # tables, basis and cache, which all threads look up
+    shared_bytes: int = 0  # tables, basis and cache, which all threads and problems look up
+    own_bytes: int = 0  # tables of this problem
+    thread_bytes: int = 0  # what a thread works with besides a block of patches
     solve_bytes: int = 0  # work space between two passes, besides the statistics
 
 
@@ -162,9 +164,10 @@ def _plan(
         n_threads=n_threads,
         statistics_bytes=work.statistics_bytes,
         block_bytes=min(BLOCK, size) * (BLOCK_COPIES * work.n_coords + 64)
-        + 4 * BLOCK * work.n_pixels,
+        + 4 * BLOCK * work.n_pixels
+        + work.thread_bytes,
         n_waiting=_most_waiting(n_tasks * n_problems, fan_in, n_threads),
-        shared_bytes=work.shared_bytes * resources.n_processes,
+        shared_bytes=(work.shared_bytes + work.own_bytes * n_problems) * resources.n_processes,
         solve_bytes=work.solve_bytes * min(n_threads, n_problems),
         coords_bytes=coords_bytes,
         keep_coords=keep_coords,

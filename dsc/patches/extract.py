@@ -91,6 +91,11 @@ def extract_patches(
         meter.close()
 
 
+def patch_fingerprint(inputs: Inputs, config: PatchConfig) -> str:
+    """The fingerprint of the patch set that `extract_patches` would make."""
+    return _fingerprint(_subset(_look(inputs, config, Meter())))
+
+
 def _extract(
     inputs: Inputs, out: str | PathLike[str], config: PatchConfig, meter: Meter
 ) -> StoredPatches:

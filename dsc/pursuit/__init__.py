@@ -2,8 +2,6 @@
 
 from dsc.pursuit.coder import (
     EMPTY,
-    FINER,
-    MOST_STILL,
     PURSUITS,
     Coder,
     Codes,
@@ -21,4 +19,11 @@ from dsc.pursuit.kernels import (
     take_patch,
     to_columns,
 )
-from dsc.pursuit.tables import Search, back_tables, packed_order, search_tables, table_bytes
+from dsc.pursuit.tables import (
+    MOST_STILL,
+    Search,
+    back_tables,
+    coder_bytes,
+    packed_order,
+    search_tables,
+)

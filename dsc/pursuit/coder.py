@@ -16,6 +16,7 @@ from dsc.errors import DscError, count_problem, unknown_choice
 from dsc.pursuit import kernels, rotating, single, still
 from dsc.pursuit.refining import FINER
 from dsc.pursuit.tables import (
+    MOST_STILL,
     Rotations,
     choice_tables,
     fine_cosines,
@@ -29,7 +30,6 @@ EMPTY = kernels.EMPTY
 DEFAULT_ANGLES = 60
 PURSUITS = ("ols", "omp")
 NORM_ACCURACY = 1e-3
-MOST_STILL = 2048  # atoms whose Gram matrix is kept, 16 MB of it
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.uint16]

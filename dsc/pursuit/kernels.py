@@ -58,6 +58,7 @@ SMALLEST_SCALE = 2.0**-126  # of a patch: one over it is still a float32
 NO_GAIN = 1e-18  # a correlation with a patch of unit size whose square float32 cannot hold
 DEPENDENT = 1e-5  # squared distance of an atom from the span of those already chosen
 NEW = 1e-4  # what is new in an atom counts as this share of its energy at least
+TOO_LITTLE = 2e-5  # new share below which an atom is not scored: it may be refused as dependent
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 _inline = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)

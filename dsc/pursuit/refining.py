@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from dsc.pursuit.kernels import NEW
+from dsc.pursuit.kernels import NEW, TOO_LITTLE
 
 FINER = 64  # by how much the grid of refined angles is finer
 STEPS = 2  # of Newton's
@@ -72,7 +72,7 @@ def refined(waves, k, least_squares, cosine, start):
                 d0 -= n0 * n0
                 d1 -= 2 * n0 * n1
                 d2 -= 2 * (n1 * n1 + n0 * n2)
-        score = n0 * n0 / max(d0, NEW)
+        score = n0 * n0 / max(d0, NEW) if d0 > TOO_LITTLE else 0.0
         if score > best:
             best, best_shift = score, shift
         h, slope = 2 * n1 * d0 - n0 * d1, 2 * n2 * d0 + n1 * d1 - n0 * d2

@@ -30,6 +30,7 @@ from dsc.pursuit.kernels import (
     ANGLES,
     NEW,
     NO_GAIN,
+    TOO_LITTLE,
     ZERO_RESIDUAL,
     refit,
     rotate,
@@ -238,6 +239,7 @@ def advance(k, least_squares, pair, g, step, lower, scale, gain, q, slots, commo
     """
     size, rise = splat16(scale), splat16(gain)
     one, least = splat16(np.float32(1)), splat16(np.float32(NEW))
+    little = splat16(np.float32(TOO_LITTLE))
     n0, n1, d0, d1 = zeros16(), zeros16(), one, one  # numerators and denominators of the best
     at0, at1 = zeros16(), zeros16()
     keep = k + 1 < slots  # after the last step nothing is looked up again
@@ -267,6 +269,7 @@ def advance(k, least_squares, pair, g, step, lower, scale, gain, q, slots, commo
                 if keep:
                     store(new, i, u)
                     store(new, i + ANGLES, v)
+                x, y = where_larger(u, little, x, zeros16()), where_larger(v, little, y, zeros16())
                 u, v = maximum(u, least), maximum(v, least)
             else:
                 u, v = one, one

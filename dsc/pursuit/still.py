@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from dsc.pursuit.kernels import NEW, NO_GAIN, ZERO_RESIDUAL, dot, refit, take_patch
+from dsc.pursuit.kernels import NEW, NO_GAIN, TOO_LITTLE, ZERO_RESIDUAL, dot, refit, take_patch
 from dsc.simd import (
     LANES,
     absolute,
@@ -94,6 +94,7 @@ def advance(k, squares, m, lower, scale, gain, q, products, lane, new, scores, l
     atom) gets the square roots of the scores in row `lane`.
     """
     size, rise, least = splat(scale), splat(gain), splat(np.float32(NEW))
+    little = splat(np.float32(TOO_LITTLE))
     for c in range(0, products.shape[1], LANES):
         value = load(squares, (m, c))
         for j in range(k):
@@ -106,6 +107,7 @@ def advance(k, squares, m, lower, scale, gain, q, products, lane, new, scores, l
             rest = fnma(value, value, load(new, c))
             store(new, c, rest)
             common = divide(common, square_root(maximum(rest, least)))
+            common = where_larger(rest, little, common, zeros())
         store(scores, (lane, c), common)
 
 

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from dsc.basis import SteerableBasis
 from dsc.pursuit import rotating, still
 from dsc.pursuit.kernels import ANGLES
+from dsc.pursuit.refining import FINER
 from dsc.simd import LANES
 
-MOST_PAIRS = 2**26  # bytes of products of pairs of atoms; beyond, they are made when needed
+MOST_PAIRS = 2**25  # bytes of products of pairs of atoms; beyond, they are made when needed
+MOST_STILL = 2048  # atoms whose Gram matrix is kept, 16 MB of it
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -146,7 +148,7 @@ def choice_tables(
     columns = by_lane.swapaxes(0, 1).ravel()
     n_even = int((frequencies % _fold(n_angles) == 0).sum())
     table = _folded_waves(basis.max_frequency, n_angles).ravel()
-    n_paired = len(atoms) if paired and pair_bytes(len(atoms), n_angles) <= MOST_PAIRS else 0
+    n_paired = len(atoms) if paired and pair_bytes(len(atoms), n_angles) else 0
     pair = np.zeros((n_paired, len(atoms), n_angles + rotating.width_of(n_angles)), np.float32)
     if n_paired:
         packed = _pad(atoms[:, order], LANES)
@@ -159,23 +161,40 @@ def fine_cosines(n_angles: int) -> NDArray[np.float64]:
     return np.cos(2 * np.pi * np.arange(n_angles) / max(1, n_angles))
 
 
-def pair_bytes(n_atoms: int, n_angles: int) -> int:
-    """Memory of the products of all pairs of atoms at all angles."""
-    return 4 * n_atoms**2 * (n_angles + int(rotating.width_of(n_angles)))
+class CoderBytes(NamedTuple):
+    """Memory of coding with some atoms: of all dictionaries alike, of each one, and of a thread."""
+
+    shared: int
+    own: int
+    thread: int
 
 
-def table_bytes(n_atoms: int, basis: SteerableBasis, n_angles: int, sparsity: int) -> int:
-    """Memory of all tables of some atoms, while they are made, and of a patch that is coded.
+def coder_bytes(
+    n_atoms: int, basis: SteerableBasis, n_angles: int, sparsity: int, refine: bool = False
+) -> CoderBytes:
+    """What a `Coder` of so many atoms takes.
 
-    Four waves per angle and coordinate with their indices, two per angle and frequency in float64;
-    the atoms of this pass and of the one before, four times each; pairs of atoms, of both; what a
-    patch has in common with all atoms at all angles, and so for every slot.
+    Shared are four waves per angle and coordinate with their indices, two per angle and frequency
+    in float64. Own are the atoms of this pass and of the one before, four times each, and products
+    of pairs of atoms, of both passes. A thread has what a patch has in common with all atoms at all
+    angles, and so for every slot.
     """
-    waves = n_angles * (48 * basis.n_coords + 64 * (basis.max_frequency + 1))
-    pairs = 8 * n_atoms**2 if n_angles == 1 else 2 * min(pair_bytes(n_atoms, n_angles), MOST_PAIRS)
-    a_patch = 4 * (sparsity + 3) * n_atoms * (1 if n_angles == 1 else rotating.width_of(n_angles))
+    n_fine = n_angles * (FINER if refine else 1)
+    shared = 48 * n_fine * basis.n_coords + 64 * n_angles * (basis.max_frequency + 1)
     kept = 32 * n_atoms * (basis.n_coords + LANES)
-    return waves + kept + a_patch + (pairs if sparsity > 1 or n_angles == 1 else 0)
+    if n_angles == 1 and n_atoms <= MOST_STILL:
+        return CoderBytes(shared, kept + 8 * n_atoms**2, 4 * (sparsity + 20) * n_atoms)
+    if sparsity == 1 and not refine:
+        return CoderBytes(shared, kept, 128 * n_atoms * (basis.max_frequency + 2))
+    pairs = 0 if refine else 2 * pair_bytes(n_atoms, n_angles)
+    a_patch = 4 * (sparsity + 4) * n_atoms * int(rotating.width_of(n_angles))
+    return CoderBytes(shared, kept + pairs, a_patch + 64 * n_atoms * (basis.max_frequency + 1))
+
+
+def pair_bytes(n_atoms: int, n_angles: int) -> int:
+    """Memory of the products of all pairs of atoms at all angles; 0 where it would be too much."""
+    wanted = 4 * n_atoms**2 * (n_angles + int(rotating.width_of(n_angles)))
+    return wanted if wanted <= MOST_PAIRS else 0
 
 
 def packed_order(basis: SteerableBasis) -> NDArray[np.uint32]:

@@ -120,7 +120,7 @@ def run_facts(folder: Run, model: Dictionary) -> dict[str, Any]:
             "dsc": open_store(folder.model).attributes["dsc_version"],
             "atoms_sha256": model.sha256,
         },
-        "configuration": {**asdict(model.config), "n_angles": model.n_angles},
+        "configuration": {**asdict(model.config), "n_angles": model.config.resolve(model.basis)},
         "basis": {"name": basis.name, "n_coords": basis.n_coords, "n_pixels": basis.n_pixels},
         "patches": {
             "path": folder.options().get("patches"),

@@ -120,8 +120,8 @@ def read_manifest(url: str) -> tuple[Manifest, str]:
         )
     if version < FORMAT:
         raise DscError(
-            f"{url}: found a {content.get('kind')} of format {version}, written by dsc "
-            f"{content.get('dsc_version')}; this version reads format {FORMAT}: make it again"
+            f"{url}: found a store of {content.get('kind')} of format {version}, need format "
+            f"{FORMAT}, with another disk basis: make it again"
         )
     if own != _own_hash(content):
         raise damaged

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dsc.basis import SteerableBasis, bad_values
 from dsc.images import Image
 from dsc.patches import cut_grid
-from dsc.pursuit import EMPTY, MOST_STILL, Coder, Search, packed_order, search_tables
+from dsc.pursuit import EMPTY, Coder, Search, coder_bytes, packed_order, search_tables
 from dsc.texture import kernels
 from dsc.texture.tables import Details, Outline, details_of, outline_of
 
@@ -168,9 +168,9 @@ class Labeller:
         a_patch = self.basis.n_pixels + 2 * self.basis.n_coords + 2 * self.sparsity + 12
         values = n_patches * a_patch
         n_labels, n_atoms, _ = self.atoms.shape
-        still = self.n_angles == 1 and n_atoms <= MOST_STILL
-        squares = n_labels * n_atoms**2 if still else 0
-        return 4 * (values + 14 * self.atoms.size + squares)
+        coding = coder_bytes(n_atoms, self.basis, self.n_angles, self.sparsity)
+        tables = 0 if self.prunes else n_labels * coding.own + coding.thread
+        return 4 * (values + 14 * self.atoms.size) + tables
 
     def grid(self, shape: tuple[int, int]) -> tuple[int, int]:
         """How many windows an image has along y and x."""

@@ -1,5 +1,8 @@
 """Learning from images, and coding what was prepared in another way."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -44,8 +47,49 @@ def test_images__patches_stay_beside_the_run(image, patches, tmp_path):
     assert again.sha256 == model.sha256
     with pytest.raises(dsc.DscError, match="other patches"):
         dsc.learn(image, run=tmp_path / "run", resume=True, **OPTIONS, diameter=7)
+    with pytest.raises(dsc.DscError, match="other patches"):
+        dsc.learn(image[::-1], run=tmp_path / "run", resume=True, **OPTIONS, **CUT)
     other = dsc.learn(image, run=tmp_path / "run", overwrite=True, **OPTIONS, diameter=5)
     assert other.basis.diameter == 5
+
+
+def test_images__a_patch_set_that_no_run_made_is_not_overwritten(image, tmp_path):
+    mine = dsc.extract_patches(image[:20], tmp_path / "run-patches.zarr", dsc.PatchConfig(5))
+    with pytest.raises(dsc.DscError, match="other patches"):
+        dsc.learn(image, run=tmp_path / "run", overwrite=True, **OPTIONS, **CUT)
+    assert dsc.open_patches(tmp_path / "run-patches.zarr").fingerprint == mine.fingerprint
+
+
+def test_images__a_run_that_is_worked_on_keeps_its_patches(image, tmp_path):
+    dsc.learn(image, run=tmp_path / "run", **OPTIONS, **CUT)
+    before = dsc.open_patches(tmp_path / "run-patches.zarr").fingerprint
+    holder = "import sys, time; from pathlib import Path; from dsc.dictionary import Run\n"
+    holder += "with Run(Path(sys.argv[1])).locked():\n    print('locked', flush=True)\n"
+    holder += "    time.sleep(60)"
+    words = [sys.executable, "-c", holder, str(tmp_path / "run")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline()
+        with pytest.raises(dsc.DscError, match="works on it"):
+            dsc.learn(image, run=tmp_path / "run", overwrite=True, **OPTIONS, diameter=5)
+        process.kill()
+    assert dsc.open_patches(tmp_path / "run-patches.zarr").fingerprint == before
+
+
+def test_images__what_is_refused_later_does_not_stand_in_the_way(image, tmp_path):
+    with pytest.raises(dsc.DscError, match="sparsity"):
+        dsc.learn(image, 4, 60, run=tmp_path / "run", **CUT)
+    assert not any(tmp_path.iterdir())
+    with pytest.raises(dsc.DscError, match="memory_limit"):
+        dsc.learn(image, run=tmp_path / "run", memory_limit="1MB", **OPTIONS, **CUT)
+    assert dsc.learn(image, run=tmp_path / "run", **OPTIONS, **CUT).mse > 0
+
+
+def test_images__the_run_may_be_the_present_folder(image, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    dsc.learn(image, run=".", **OPTIONS, **CUT)
+    assert (tmp_path / "here" / "model.zarr").is_dir()
+    assert (tmp_path / "here-patches.zarr").is_dir()
 
 
 def test_images__a_folder_of_others_is_refused_before_patches_are_cut(image, tmp_path):

@@ -223,3 +223,17 @@ def test_stop__a_patch_of_almost_nothing_does_not_disturb_the_others(patches, n_
     np.testing.assert_array_equal(codes.atom[others], alone.atom[others])
     np.testing.assert_array_equal(codes.coef[others], alone.coef[others])
     assert np.isfinite(codes.coef).all()
+
+
+@pytest.mark.parametrize("n_angles", [1, 60])
+def test_stop__an_atom_that_is_nearly_there_already_does_not_end_the_code(n_angles):
+    basis = dsc.disk_basis(11)
+    atoms = dsc.random_atoms(basis, 10, seed=0)
+    other = dsc.random_atoms(basis, 1, seed=9)[0]
+    atoms[1] = unit([atoms[0] + 0.003 * other])[0]
+    patch = (5 * atoms[0] + other)[None]
+    ols, omp = (
+        dsc.encode(patch, atoms, basis, 4, n_angles, pursuit=pursuit) for pursuit in ("ols", "omp")
+    )
+    assert ols.used.all()
+    assert ols.error[0] <= omp.error[0]

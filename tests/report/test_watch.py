@@ -200,7 +200,7 @@ def test_watch__follows_a_training_that_is_killed_damaged_and_resumed(browser, p
         tab.wait_for_selector("polyline", state="attached")
         # a damaged mark
         mark = (run / "run.json").read_text()
-        (run / "run.json").write_text(mark.replace('"format": 2', '"format": 99'))
+        (run / "run.json").write_text(mark.replace('"format": 3', '"format": 99'))
         wait_for(tab, "run.json is damaged")
         (run / "run.json").write_text(mark)
         tab.wait_for_selector("polyline", state="attached")
