@@ -139,7 +139,6 @@ def map_tiles(
     out.check(image)
     with open_engine(**engine_options) as engine:
         tile = _tile_size(image, job, engine, in_memory=out.url is None)
-        shape = (len(job.channels), *image.shape)
         if out.url is None:
             return _run(image, replace(job, tile=tile), engine, None, False)
         _check_pixels(image, tile, engine)
