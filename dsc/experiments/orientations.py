@@ -249,7 +249,8 @@ EXPERIMENT = Experiment(
     name="orientation",
     title="Which way structures run",
     paper="not in the paper",
-    ours="",
+    ours="noise 0.2: 0.10 to 0.53 degrees, the structure tensor of scikit-image 0.38 to 1.92; both "
+    "orientations within 5 degrees at 99 % of crossing fibres",
     needs="nothing: images are drawn",
     duration="about four minutes",
     run=run,

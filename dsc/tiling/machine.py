@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from dsc.engine import Engine, open_engine, part_tasks, readable
 from dsc.errors import DscError
-from dsc.images import Image, tiles_of
+from dsc.images import Image, Tile, tiles_of
 from dsc.show import Stage
-from dsc.store import Store, remove_store
+from dsc.store import Store
 from dsc.tiling.output import Output, identity_of, ome_metadata
 from dsc.tiling.schema import VALUES
 from dsc.tiling.sums import CELL, Sums, cell_sums, merge_cells
-from dsc.tiling.windows import PixelError, Window, cut_window, image_identity
+from dsc.tiling.windows import Window, cut_window, image_identity
 
 TILE = 256  # pixels across a tile, at most; a power of two times CELL
 TASKS = 4  # tiles per thread, at least, while they are not smaller than SMALL
@@ -136,26 +136,38 @@ def map_tiles(
     pixels up to `job.margin` away.
     """
     out = out or Output()
-    out.check()
+    out.check(image)
     with open_engine(**engine_options) as engine:
         tile = _tile_size(image, job, engine, in_memory=out.url is None)
-        shape = (len(job.channels), *image.shape)
-        store = out.open(shape, tile, _attributes(image, job) if out.url is not None else {})
-        if store is None:
+        if out.url is None:
             return _run(image, replace(job, tile=tile), engine, None, False)
+        _check_pixels(image, tile, engine)
+        store = out.open((len(job.channels), *image.shape), tile, _attributes(image, job))
         if out.resume:  # in the tiles it was begun with; those of a small image end with it
             tile = CELL * _power_of_two(-(-max(store.chunks(VALUES)[1:]) // CELL))
-        try:
-            with store.writing():
-                done = _run(image, replace(job, tile=tile), engine, store, out.resume)
-                shown = slice(len(job.channels))
-                store.describe(
-                    {"ome": ome_metadata(job.name, job.channels, done.low[shown], done.high[shown])}
-                )
-                return replace(done, store=store.finish())
-        except PixelError:
-            remove_store(store.url)
-            raise
+        with store.writing():
+            done = _run(image, replace(job, tile=tile), engine, store, out.resume)
+            shown = slice(len(job.channels))
+            store.describe(
+                {"ome": ome_metadata(job.name, job.channels, done.low[shown], done.high[shown])}
+            )
+            return replace(done, store=store.finish())
+
+
+def _check_pixels(image: Image, tile: int, engine: Engine) -> None:
+    """Refuse pixels that are no numbers before anything is written, or replaced."""
+    tiles = list(tiles_of(image.shape, (tile, tile)))
+    if isinstance(image.source, np.ndarray):
+        for one in tiles:
+            check_tile(one, image)
+    else:
+        stage = Stage("look at the pixels", image.shape[0] * image.shape[1])
+        engine.compute(part_tasks(check_tile, tiles, image), stage)
+
+
+def check_tile(tile: Tile, image: Image) -> None:
+    """One task of the look at all pixels."""
+    cut_window(image, tile.y, tile.x, 0)
 
 
 def _run(image: Image, job: TileJob, engine: Engine, store: Store | None, resume: bool) -> Tiled:

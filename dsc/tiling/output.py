@@ -13,7 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.store import Store, check_free, create, is_finished, remove_store, reopen
+from dsc.images import Image, Plane
+from dsc.store import (
+    Store,
+    check_free,
+    create,
+    is_finished,
+    normalize,
+    open_store,
+    remove_store,
+    reopen,
+)
 from dsc.tiling.schema import KIND, VALUES
 
 COLOURS = ("FFFFFF", "00FF00", "FF00FF", "00FFFF", "FFFF00", "FF0000", "0000FF")
@@ -28,7 +38,7 @@ class Output:
     url
         Path or URL of a new OME-Zarr; None keeps the maps in memory.
     overwrite
-        Whether finished maps that are there are replaced.
+        Whether finished maps that are there are replaced: they go when the first tile is computed.
     resume
         Whether the tiles of an unfinished store are kept.
     """
@@ -42,20 +52,23 @@ class Output:
         """An output at a place, with `overwrite` and `resume` taken out of some options."""
         return Output(url, options.pop("overwrite", False), options.pop("resume", False))
 
-    def check(self) -> None:
+    def check(self, image: Image) -> None:
         """Refuse, before anything is computed, what could not be written."""
         if self.url is None:
             if self.overwrite or self.resume:
                 raise DscError("out: found none, need one with overwrite or resume")
-        elif not (self.overwrite and is_finished(self.url)):
-            check_free(self.url)
+            return
+        place = normalize(self.url)
+        if isinstance(image.source, Plane) and image.source.url == place:
+            raise DscError(f"{place}: is the image itself: choose another out")
+        if self.overwrite and is_finished(place):
+            open_store(place, KIND)  # nothing else is replaced
+        else:
+            check_free(place)
 
-    def open(
-        self, shape: tuple[int, int, int], tile: int, attributes: dict[str, Any]
-    ) -> Store | None:
-        """A store for maps of (c, y, x), new or continued; None if they stay in memory."""
-        if self.url is None:
-            return None
+    def open(self, shape: tuple[int, int, int], tile: int, attributes: dict[str, Any]) -> Store:
+        """A store for maps of (c, y, x), new or continued."""
+        assert self.url is not None
         store = reopen(self.url, KIND) if self.resume else None
         if store is not None:
             with store.writing():

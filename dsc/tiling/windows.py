@@ -17,10 +17,6 @@ from dsc.images import Image, open_images
 Floats = NDArray[np.float32]
 
 
-class PixelError(DscError):
-    """Pixels that cannot be used."""
-
-
 @dataclass(frozen=True, eq=False)
 class Window:
     """A tile of an image with what surrounds it, cut where the image ends."""
@@ -63,7 +59,7 @@ def cut_window(image: Image, y: slice, x: slice, margin: int) -> Window:
     pixels = image.read(y0, y1, x0, x1)
     if not np.isfinite(pixels).all():
         row, column = np.argwhere(~np.isfinite(pixels))[0]
-        raise PixelError(
+        raise DscError(
             f"{image.name}: found {pixels[row, column]} at row {y0 + row}, column {x0 + column}, "
             "need finite numbers: replace it"
         )

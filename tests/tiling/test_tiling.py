@@ -11,6 +11,7 @@ from scipy.ndimage import uniform_filter
 import dsc
 from dsc.errors import DscError
 from dsc.images import open_images
+from dsc.store import create
 from dsc.tiling import VALUES, Output, TileJob, as_image, check_size, machine, map_tiles
 from dsc.tiling.sums import CELL, cell_sums, merge_cells
 from dsc.tiling.windows import cut_window
@@ -185,6 +186,12 @@ def test_out__is_never_replaced_unless_it_is_asked_for(grey, tmp_path):
     (tmp_path / "other/file").write_text("mine")
     with pytest.raises(DscError, match="no store of dsc"):
         map_tiles(as_image(grey), JOB, Output(tmp_path / "other", overwrite=True))
+    with pytest.raises(DscError, match="is the image itself"):
+        map_tiles(open_images(tmp_path / "a.zarr")[0], JOB, replace(out, overwrite=True))
+    codes = create(tmp_path / "codes", "codes", {"patch": 0, "slot": 1}, {}, {})
+    codes.finish()
+    with pytest.raises(DscError, match="found a store of codes, need one of maps"):
+        map_tiles(as_image(grey), JOB, Output(tmp_path / "codes", overwrite=True))
     with pytest.raises(DscError, match="out: found none"):
         map_tiles(as_image(grey), JOB, Output(overwrite=True))
 
@@ -196,6 +203,12 @@ def test_pixels__that_are_no_numbers_are_named_and_leave_nothing(grey, tmp_path,
     with pytest.raises(DscError, match=rf"image: found {value} at row 190, column 30"):
         map_tiles(as_image(bad), replace(JOB, tile=64), Output(tmp_path / "a.zarr"))
     assert not (tmp_path / "a.zarr").exists()
+    zarr.create_array(tmp_path / "in.zarr", data=bad, chunks=(50, 60))
+    map_tiles(as_image(grey), JOB, Output(tmp_path / "b.zarr"))
+    before = (tmp_path / "b.zarr/manifest.json").read_bytes()
+    with pytest.raises(DscError, match=r"found -?(nan|inf) at row 190, column 30"):
+        map_tiles(as_image(tmp_path / "in.zarr"), JOB, Output(tmp_path / "b.zarr", overwrite=True))
+    assert (tmp_path / "b.zarr/manifest.json").read_bytes() == before
 
 
 def test_memory__makes_tiles_smaller_or_refuses(grey, monkeypatch):
