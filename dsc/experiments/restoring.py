@@ -198,9 +198,10 @@ EXPERIMENT = Experiment(
     name="restore",
     title="Noise removed, missing pixels filled",
     paper="nothing; BM3D reaches 29.46 dB on this cameraman with noise of σ = 25",
-    ours="",
+    ours="29.25 dB, a standard dictionary 28.39 (28.80 on smaller disks); 1.0 to 2.1 dB above "
+    "biharmonic filling",
     needs="cameraman.tif in DSC_DATA, or --data cc0",
-    duration="about four minutes",
+    duration="about five minutes",
     run=run,
     images=("cameraman",),
 )
