@@ -1,4 +1,4 @@
-"""`dsc learn`, `encode`, `reconstruct` and `info`."""
+"""`dsc learn`, `encode` and `info`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from dsc.cli.options import (
 )
 from dsc.dictionary import PATCH_OPTIONS, LearnConfig, Run, describe, load_dictionary
 from dsc.errors import DscError
-from dsc.images import check_new_file, open_images, write_image
 from dsc.patches import PatchConfig
 from dsc.show import Terminal
 
@@ -96,26 +95,6 @@ def encode(patches: str, model: str, out: str, as_json: bool, **options: Any) ->
     summary = {"n_patches": coded.n_patches, "mse": coded.mse, "seconds": coded.seconds, "out": out}
     text = f"{coded.n_patches:,} patches coded in {out}, mse {coded.mse:.6g} per pixel"
     answer(summary, as_json, text)
-
-
-@click.command()
-@click.argument("image")
-@click.argument("model", metavar="RUN_OR_MODEL")
-@out_option
-@click.option("--stride", default=1, show_default=True, help="Pixels between patches.")
-@json_option
-def reconstruct(image: str, model: str, out: str, stride: int, as_json: bool) -> None:
-    """Rebuild IMAGE from its coded patches; writes .npy, .png or .tif."""
-    dictionary = load_dictionary(model)
-    path = check_new_file(out)
-    images = open_images(image)
-    if len(images) != 1:
-        raise DscError(f"{image}: found {len(images)} images, need one")
-    grey = images[0].whole()
-    rebuilt = dictionary.reconstruct(grey, stride, progress=Terminal())
-    write_image(path, rebuilt)
-    summary = {"mse": float(((rebuilt - grey) ** 2).mean()), "out": out}
-    answer(summary, as_json, f"{out}: mse {summary['mse']:.6g} per pixel against {image}")
 
 
 @click.command()

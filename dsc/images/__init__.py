@@ -1,10 +1,10 @@
 """Everything that reads or writes an image: formats, inputs, conversion, tiles, cache."""
 
 from dsc.images.cache import CACHE, CACHE_BYTES, DECODED
-from dsc.images.convert import to_grey
+from dsc.images.convert import to_dtype, to_grey
 from dsc.images.formats import NUMPY, SUFFIXES, probe_array, take_plane
 from dsc.images.image import Image, Inputs, image_problem, open_images, scan_inputs
 from dsc.images.inputs import is_zarr
 from dsc.images.planes import Plane
 from dsc.images.tiles import Tile, tiles_of
-from dsc.images.write import check_new_file, write_image
+from dsc.images.write import check_new_file, write_pixels

@@ -37,6 +37,14 @@ def to_grey(pixels: NDArray[Any]) -> NDArray[np.float32]:
         return np.ascontiguousarray(grey, np.float32)
 
 
+def to_dtype(grey: NDArray[np.floating], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Grey values as pixels of a type: the way back from `to_grey`, rounded and clipped."""
+    largest = _LARGEST.get(dtype.name)
+    if largest is None:
+        return grey.astype(np.float32)
+    return np.asarray(np.rint(grey.astype(np.float64).clip(0, 1) * largest), dtype)
+
+
 def _luma(pixels: NDArray[Any]) -> NDArray[Any]:
     red, green, blue = (pixels[:, :, c].astype(np.float64) for c in range(3))
     weighted = REC_601[0] * red + REC_601[1] * green + REC_601[2] * blue

@@ -64,6 +64,12 @@ class Image:
         """All grey values: (y, x)."""
         return self.read(0, self.shape[0], 0, self.shape[1])
 
+    def pixels(self) -> NDArray[Any]:
+        """All pixels in their own type: (y, x), or (y, x, color)."""
+        if isinstance(self.source, Plane):
+            return np.asarray(self.source.read(slice(0, self.shape[0]), slice(0, self.shape[1])))
+        return self._pixels()
+
     def _pixels(self) -> NDArray[Any]:
         """The pixels of a file or an array, in their own type."""
         if isinstance(self.source, np.ndarray):

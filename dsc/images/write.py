@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +27,40 @@ def check_new_file(out: str) -> Path:
     return path
 
 
-def write_image(path: Path, grey: NDArray[np.float32]) -> None:
-    """Write grey values (y, x), whole or not at all; PNG has 256 levels from 0 to 1."""
+def write_pixels(path: Path, pixels: NDArray[Any]) -> None:
+    """Write pixels (y, x) or (y, x, color) in their own type, whole or not at all.
+
+    PNG holds whole numbers of 8 bits, and grey ones of 16. Floats are written to it with 256
+    levels: from 0 to 1 if they are in there, else from their least to their largest value.
+    """
     data = io.BytesIO()
     suffix = path.suffix.lower()
     if suffix == ".npy":
-        np.save(data, grey)
+        np.save(data, pixels)
     elif suffix == ".png":
         from PIL import Image
 
-        Image.fromarray(np.round(255 * grey.clip(0, 1)).astype(np.uint8)).save(data, format="PNG")
+        Image.fromarray(_for_png(pixels, path)).save(data, format="PNG")
     else:
         import tifffile
 
-        tifffile.imwrite(data, grey)
+        is_color = pixels.ndim == 3 and pixels.shape[2] > 2
+        tifffile.imwrite(data, pixels, photometric="rgb" if is_color else "minisblack")
     write_whole(path, data.getvalue())
+
+
+def _for_png(pixels: NDArray[Any], path: Path) -> NDArray[Any]:
+    if pixels.dtype == bool:
+        return pixels.astype(np.uint8) * np.uint8(255)
+    if pixels.dtype.kind == "f":
+        low, high = float(np.nanmin(pixels)), float(np.nanmax(pixels))
+        if low >= 0 and high <= 1:
+            low, high = 0.0, 1.0
+        levels = (pixels.astype(np.float64) - low) / ((high - low) or 1.0)
+        return np.rint(255 * np.nan_to_num(levels)).astype(np.uint8)
+    if pixels.dtype == np.uint8 or (pixels.dtype == np.uint16 and pixels.ndim == 2):
+        return pixels
+    raise DscError(
+        f"{path}: found pixels {pixels.shape} of type {pixels.dtype}, which PNG does not hold: "
+        "write .tif or .npy"
+    )

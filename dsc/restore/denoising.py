@@ -26,7 +26,7 @@ from dsc.restore import kernels
 from dsc.restore.config import ENGINE, RestoreConfig
 from dsc.restore.disks import average_disks, inverse_variance, rotated_atoms
 from dsc.restore.learning import coder_of, learn_coder, pick_patches
-from dsc.restore.pixels import Scale, check_pixels, check_size
+from dsc.restore.pixels import Scale, by_channel, check_pixels, check_size, is_color
 from dsc.restore.tiles import tile_places, with_margin
 from dsc.show import Stage
 
@@ -69,7 +69,7 @@ def denoise(
     Parameters
     ----------
     image
-        (y, x) whole numbers or floats.
+        (y, x) whole numbers or floats; of (y, x, color) each channel is taken by itself.
     sigma
         Standard deviation of the noise, in the units of the image; estimated if it is not given.
     model
@@ -92,6 +92,8 @@ def denoise(
     >>> bool(np.std(clean - edge) < 5)
     True
     """
+    if is_color(image):
+        return by_channel(image, lambda one: denoise(one, sigma, model, **options))
     how = {name: options.pop(name) for name in ENGINE if name in options}
     config = RestoreConfig.from_options(options, ENGINE)
     pixels = check_pixels(image)

@@ -22,7 +22,7 @@ from dsc.pursuit import Coder
 from dsc.restore.config import ENGINE, RestoreConfig
 from dsc.restore.disks import average_disks, inverse_variance
 from dsc.restore.learning import coder_of, learn_coder, pick_patches
-from dsc.restore.pixels import Scale, check_pixels, check_size
+from dsc.restore.pixels import Scale, by_channel, check_pixels, check_size, is_color
 from dsc.restore.tiles import tile_places, with_margin
 from dsc.show import Stage
 
@@ -60,7 +60,8 @@ def inpaint(
     Parameters
     ----------
     image
-        (y, x) whole numbers or floats; NaN is a missing pixel.
+        (y, x) whole numbers or floats; NaN is a missing pixel. Of (y, x, color) each channel is
+        taken by itself.
     mask
         (y, x) True, or not zero, where a pixel is missing.
     model
@@ -82,6 +83,8 @@ def inpaint(
     >>> bool((filled == stripes)[~missing].all())
     True
     """
+    if is_color(image):
+        return by_channel(image, lambda one: inpaint(one, mask, model, **options))
     how = {name: options.pop(name) for name in ENGINE if name in options}
     config = RestoreConfig.from_options(options, ENGINE)
     pixels = check_pixels(image)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,11 +34,26 @@ class Scale:
         return np.clip(np.rint(values), limits.min, limits.max).astype(dtype)
 
 
+def is_color(image: ArrayLike) -> bool:
+    """Whether an image is (y, x, color), with 3 channels, or 4, the last one being alpha."""
+    shape = np.shape(image)
+    return len(shape) == 3 and shape[2] in (3, 4)
+
+
+def by_channel(image: ArrayLike, restore: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
+    """Each of three colors restored by itself; alpha stays."""
+    pixels = np.asarray(image)
+    restored = [restore(pixels[:, :, channel]) for channel in range(3)]
+    return np.stack([*restored, *np.moveaxis(pixels[:, :, 3:], 2, 0)], axis=2)
+
+
 def check_pixels(image: ArrayLike) -> NDArray[Any]:
     """An image (y, x) of real numbers; NaN is for the caller to judge."""
     pixels = np.asarray(image)
     if pixels.ndim != 2:
-        raise DscError(f"image: found shape {pixels.shape}, need (y, x)")
+        raise DscError(
+            f"image: found shape {pixels.shape}, need (y, x), or (y, x, color) with 3 or 4 channels"
+        )
     if pixels.dtype.kind not in "fiu":
         raise DscError(f"image: found pixels of type {pixels.dtype}, need whole numbers or floats")
     if pixels.dtype.kind == "f" and np.isinf(pixels).any():

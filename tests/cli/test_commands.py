@@ -134,10 +134,12 @@ def test_reconstruct__writes_the_image_that_the_model_makes(made, images, ask, t
     assert summary["mse"] == pytest.approx(((expected - grey) ** 2).mean(), rel=1e-4)
     read = {
         "npy": np.load,
-        "png": lambda path: np.asarray(Image.open(path, formats=["PNG"])) / 255,
+        "png": lambda path: np.asarray(Image.open(path, formats=["PNG"])),
         "tif": tifffile.imread,
     }[name[-3:].lower()]
-    np.testing.assert_allclose(read(tmp_path / name), expected.clip(0, 1), atol=0.5 / 255 + 1e-6)
+    back = read(tmp_path / name)
+    assert back.dtype == np.uint8  # as the image is
+    np.testing.assert_allclose(back / 255, expected.clip(0, 1), atol=0.5 / 255 + 1e-6)
 
 
 def test_reconstruct__stride_has_an_effect(made, images, ask, tmp_path):
