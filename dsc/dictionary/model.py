@@ -175,12 +175,12 @@ class Dictionary:
                 "the dictionary"
             )
         if (source.center, source.unit) != (center, unit):
-            found, need = (
+            found, wanted = (
                 " and ".join(["mean removed"] * c + ["norm 1"] * u) or "mean and norm as they were"
                 for c, u in ((source.center, source.unit), (center, unit))
             )
             raise DscError(
-                f"patches: found {found}, need {need}, as what the dictionary was learned from: "
+                f"patches: found {found}, need {wanted}, as what the dictionary was learned from: "
                 f"cut them with center={center}, unit={unit} (`dsc patches --center --unit`), or "
                 "give the array itself, which is prepared here"
             )
