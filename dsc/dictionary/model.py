@@ -182,8 +182,8 @@ class Dictionary:
             )
             raise DscError(
                 f"patches: found {found}, need {wanted}, as what the dictionary was learned from: "
-                f"cut them with center={center}, unit={unit} (`dsc patches --center --unit`), or "
-                "give the array itself, which is prepared here"
+                f"cut them with center={center}, unit={unit}, or give the array itself, which is "
+                "prepared here"
             )
         return source
 

@@ -294,16 +294,6 @@ def test_encode__refuses_a_set_materialised_in_another_basis(model, image, tmp_p
         model.encode(made)
 
 
-def test_encode__warns_nobody_off_when_the_patches_are_normalised_otherwise(model, patches):
-    """Any patches may be coded; the error is that of what was given."""
-    unit = ArrayPatches(patches, unit=True)
-    scaled = model.encode(unit)
-    norms = np.linalg.norm(patches[:, model.basis.mask].astype(np.float64), axis=1)
-    plain = model.encode(patches)
-    total = ((plain.codes.error + plain.rest) / norms**2).mean() / model.basis.n_pixels
-    assert scaled.mse == pytest.approx(total, rel=1e-3)
-
-
 def test_decode__equals_the_sum_of_turned_atoms(model, patches):
     codes = model.encode(patches[:50]).codes
     images = model.decode(codes)

@@ -315,9 +315,9 @@ def test_run__a_mark_without_a_part_is_an_error(patches, done, part):
 def test_run__of_another_format_is_refused(patches, done, start):
     mark = json.loads((done / "run.json").read_text())
     del mark["crc32c"]
-    (done / "run.json").write_text(seal({**mark, "format": 3}))
+    (done / "run.json").write_text(seal({**mark, "format": 2}))
     before = contents(done)
-    with pytest.raises(DscError, match="another format than 2"):
+    with pytest.raises(DscError, match="another format than 3"):
         learn(patches, run=done, **start, **OPTIONS)
     assert contents(done) == before
 

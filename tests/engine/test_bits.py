@@ -268,7 +268,7 @@ def test_learn_many__same_bits_as_one_by_one_on_a_client(patches, stored, client
 
 
 def test_encode__same_bits_on_every_scheduler(reference, stored, client, process_engine):
-    model, url = reference("disk-ksvd"), stored(unit=True)
+    model, url = reference("disk-ksvd"), stored()
     expected = model.encode(url, scheduler="synchronous")
     for scheduler in ("threads", client, process_engine):
         found = model.encode(url, scheduler=scheduler)

@@ -32,7 +32,7 @@ def assert_same_as_oracle(coords, atoms, basis, sparsity, n_angles, pursuit):
 @pytest.mark.parametrize("n_angles", ALL_ANGLES)
 def test_encode__chooses_as_the_oracle(n_angles, pursuit, natural_coords, learned_atoms):
     basis = dsc.disk_basis(11)
-    coords = natural_coords(basis, 1500)
+    coords = natural_coords(basis, 1000)
     assert_same_as_oracle(coords, learned_atoms(basis), basis, 4, n_angles, pursuit)
 
 

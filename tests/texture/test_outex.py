@@ -47,7 +47,7 @@ def accuracy():
         assert (len(train), len(test)) == (3 * N_TRAIN, 3 * 8 * N_TEST)
         options = {**OPTIONS, "method": method, "stride": stride, "histogram": histogram}
         scores = []
-        for seed in SEEDS:
+        for seed in SEEDS if stride == 6 else SEEDS[:1]:
             model = dsc.TextureClassifier(**options, random_state=seed)
             model.fit([s.path for s in train], [s.label for s in train])
             scores.append(model.score([s.path for s in test], [s.label for s in test]))
