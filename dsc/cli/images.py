@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,14 @@ from dsc.cli.options import (
 )
 from dsc.dictionary import load_dictionary
 from dsc.errors import DscError
-from dsc.images import Image, check_new_file, open_images, to_dtype, write_pixels
+from dsc.images import (
+    Image,
+    check_new_file,
+    check_writable,
+    open_images,
+    to_dtype,
+    write_pixels,
+)
 from dsc.restore import RestoreConfig
 from dsc.show import Terminal
 
@@ -51,10 +59,12 @@ def denoise(image: str, out: str, model: str | None, as_json: bool, **options: A
     """Remove white noise from IMAGE; writes .npy, .png or .tif of the same type."""
     path, begin = check_new_file(out), time.perf_counter()
     pixels = _one(image).pixels()
+    check_writable(path, pixels)
     dictionary = None if model is None else load_dictionary(model)
     clean = dsc.denoise(pixels, model=dictionary, progress=Terminal(), **options)
-    write_pixels(path, clean)
-    removed = float(np.std(clean.astype(np.float64) - pixels))
+    write_pixels(path, clean, pixels)
+    colors = np.s_[..., :3] if pixels.ndim == 3 else np.s_[:]
+    removed = float(np.std(clean[colors].astype(np.float64) - pixels[colors]))
     seconds = time.perf_counter() - begin
     summary = {"removed": removed, "dtype": clean.dtype.name, "seconds": seconds, "out": out}
     answer(summary, as_json, f"{out}: {removed:.4g} (standard deviation) removed from {image}")
@@ -74,10 +84,14 @@ def inpaint(
     """Fill the missing pixels of IMAGE: those of a mask, and NaN."""
     path, begin = check_new_file(out), time.perf_counter()
     pixels = _one(image).pixels()
+    check_writable(path, pixels)
     missing = None if mask is None else _one(mask).whole() != 0
+    has_nan = pixels.dtype.kind == "f" and np.isnan(pixels).any()
+    if not has_nan and (missing is None or not missing.any()):
+        raise DscError(f"{image}: found no missing pixel: say which ones with --mask")
     dictionary = None if model is None else load_dictionary(model)
     filled = dsc.inpaint(pixels, missing, dictionary, progress=Terminal(), **options)
-    write_pixels(path, filled)
+    write_pixels(path, filled, pixels)
     known = missing if missing is not None else np.zeros(pixels.shape[:2], bool)
     if pixels.dtype.kind == "f":
         known = known | np.isnan(pixels).reshape(*known.shape, -1).any(axis=2)
@@ -99,6 +113,7 @@ def inpaint(
 def orientation(image: str, model: str, out: str, as_json: bool, **options: Any) -> None:
     """Map which way structures run at each pixel of IMAGE, and where two of them cross."""
     begin = time.perf_counter()
+    _check_maps(out)
     maps = dsc.orientation(image, load_dictionary(model), out, progress=Terminal(), **options)
     names = [str(name) for name in maps.data_vars]
     summary = {"maps": names, "seconds": time.perf_counter() - begin, "out": out}
@@ -121,6 +136,7 @@ def orientation(image: str, model: str, out: str, as_json: bool, **options: Any)
 def features(image: str, model: str, out: str, as_json: bool, **options: Any) -> None:
     """Map which atoms are at work around each pixel of IMAGE, whichever way it is rotated."""
     begin, kind = time.perf_counter(), options.pop("kind")
+    _check_maps(out)
     maps = dsc.features(image, load_dictionary(model), kind, out, progress=Terminal(), **options)
     names = [str(name) for name in maps["channel"].values]
     summary = {"channels": names, "seconds": time.perf_counter() - begin, "out": out}
@@ -137,7 +153,7 @@ def features(image: str, model: str, out: str, as_json: bool, **options: Any) ->
 def reconstruct(
     image: str, model: str, out: str, stride: int, as_json: bool, **options: Any
 ) -> None:
-    """Rebuild IMAGE from its coded patches; writes .npy, .png, .tif, or an OME-Zarr (.zarr)."""
+    """Rebuild IMAGE from its coded patches, in grey; writes .npy, .png, .tif or an OME-Zarr."""
     dictionary, source = load_dictionary(model), _one(image)
     how = {**options, "progress": Terminal()}
     if Path(out).suffix == MAP_SUFFIX or "://" in out:
@@ -145,9 +161,17 @@ def reconstruct(
     else:
         path = check_new_file(out)
         rebuilt = dictionary.rebuild(source, stride, **how)
-        write_pixels(path, to_dtype(rebuilt.image, source.pixels().dtype))
-    summary = {"share": rebuilt.share, "psnr": rebuilt.psnr, "mse": rebuilt.mse, "out": out}
+        pixels = source.pixels()
+        write_pixels(path, to_dtype(rebuilt.image, pixels.dtype), pixels)
+    psnr = rebuilt.psnr if math.isfinite(rebuilt.psnr) else None  # JSON has no infinity
+    summary = {"share": rebuilt.share, "psnr": psnr, "mse": rebuilt.mse, "out": out}
     answer(summary, as_json, f"{out}: {rebuilt.line()}, mse {rebuilt.mse:.6g} per pixel")
+
+
+def _check_maps(out: str) -> None:
+    """Refuse a name that looks like another kind of file."""
+    if Path(out).suffix != MAP_SUFFIX:
+        raise DscError(f"out: found {out!r}, need a name that ends in {MAP_SUFFIX}: an OME-Zarr")
 
 
 def _one(path: str) -> Image:

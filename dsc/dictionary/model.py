@@ -232,7 +232,8 @@ class Dictionary:
         **engine_options
             scheduler, n_workers, memory_limit, patience, tls and progress, as in `dsc.learn_many`.
         """
-        step = RebuildStep(self.coder, bool(self.patches.get("center")), stride)
+        center, tolerance = bool(self.patches.get("center")), self.config.stop(self.basis)
+        step = RebuildStep(self.coder, center, stride, tolerance)
         return rebuild(image, step, out, overwrite, resume, **engine_options)
 
     def plot(self, columns: int = 10) -> Figure:

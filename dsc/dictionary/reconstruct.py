@@ -68,6 +68,7 @@ class RebuildStep:
     coder: Coder
     center: bool
     stride: int
+    tolerance: float  # residual energy at which the coding of a disk stops
 
 
 def rebuild(
@@ -157,7 +158,7 @@ def rebuild_tile(window: Window, step: RebuildStep) -> NDArray[np.float64]:
         last = min(first + (ROWS - 1) * stride, bottom - top)
         disks = cut_grid(pixels[first : last + side], side, stride)
         means = disks.mean(axis=1, keepdims=True) if step.center else np.float32(0)
-        codes = coder.encode(basis.project(disks - means))
+        codes = coder.encode(basis.project(disks - means), step.tolerance)
         coded = basis.reconstruct(coder.decode(codes)) + means
         for row, y in enumerate(range(first, last + 1, stride)):
             some = coded[row * n_columns : (row + 1) * n_columns]

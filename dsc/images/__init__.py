@@ -7,4 +7,4 @@ from dsc.images.image import Image, Inputs, image_problem, open_images, scan_inp
 from dsc.images.inputs import is_zarr
 from dsc.images.planes import Plane
 from dsc.images.tiles import Tile, tiles_of
-from dsc.images.write import check_new_file, write_pixels
+from dsc.images.write import check_new_file, check_writable, write_pixels

@@ -131,6 +131,9 @@ def _decode_frame(path: Path, page: int) -> NDArray[Any]:
 
 def _pixels(image: Image) -> NDArray[Any]:
     _check_pillow(image)
+    parts = getattr(image, "tile", ())  # (decoder, extents, offset, raw mode)
+    if any(";16" in str(part[3]) for part in parts) and len(image.getbands()) > 1:
+        raise DscError("found colors of 16 bits, of which Pillow reads 8: convert it to TIFF")
     if image.mode == "I" and image.format == "PNG":  # 16 bits, as some Pillows give them
         return np.asarray(image).astype(np.uint16)
     if image.mode in ("1", "L", "LA", "RGB", "RGBA", "I", "F") or image.mode[:4] == "I;16":

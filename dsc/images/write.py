@@ -27,11 +27,23 @@ def check_new_file(out: str) -> Path:
     return path
 
 
-def write_pixels(path: Path, pixels: NDArray[Any]) -> None:
+def check_writable(path: Path, pixels: NDArray[Any]) -> None:
+    """Refuse, before any work, an image of pixels like these that a file cannot hold."""
+    fits = pixels.dtype.kind in "fb" or pixels.dtype == np.uint8
+    fits = fits or (pixels.dtype == np.uint16 and pixels.ndim == 2)
+    if path.suffix.lower() == ".png" and not fits:
+        raise DscError(
+            f"{path}: found pixels {pixels.shape} of type {pixels.dtype}, which PNG does not hold: "
+            "write .tif or .npy"
+        )
+
+
+def write_pixels(path: Path, pixels: NDArray[Any], like: NDArray[Any]) -> None:
     """Write pixels (y, x) or (y, x, color) in their own type, whole or not at all.
 
     PNG holds whole numbers of 8 bits, and grey ones of 16. Floats are written to it with 256
-    levels: from 0 to 1 if they are in there, else from their least to their largest value.
+    levels: from 0 to 1 if the image that they come from, `like`, is in there, else from its least
+    to its largest value.
     """
     data = io.BytesIO()
     suffix = path.suffix.lower()
@@ -40,7 +52,8 @@ def write_pixels(path: Path, pixels: NDArray[Any]) -> None:
     elif suffix == ".png":
         from PIL import Image
 
-        Image.fromarray(_for_png(pixels, path)).save(data, format="PNG")
+        check_writable(path, pixels)
+        Image.fromarray(_levels(pixels, like)).save(data, format="PNG")
     else:
         import tifffile
 
@@ -49,18 +62,14 @@ def write_pixels(path: Path, pixels: NDArray[Any]) -> None:
     write_whole(path, data.getvalue())
 
 
-def _for_png(pixels: NDArray[Any], path: Path) -> NDArray[Any]:
+def _levels(pixels: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
+    """Pixels as PNG holds them."""
     if pixels.dtype == bool:
         return pixels.astype(np.uint8) * np.uint8(255)
-    if pixels.dtype.kind == "f":
-        low, high = float(np.nanmin(pixels)), float(np.nanmax(pixels))
-        if low >= 0 and high <= 1:
-            low, high = 0.0, 1.0
-        levels = (pixels.astype(np.float64) - low) / ((high - low) or 1.0)
-        return np.rint(255 * np.nan_to_num(levels)).astype(np.uint8)
-    if pixels.dtype == np.uint8 or (pixels.dtype == np.uint16 and pixels.ndim == 2):
+    if pixels.dtype.kind != "f":
         return pixels
-    raise DscError(
-        f"{path}: found pixels {pixels.shape} of type {pixels.dtype}, which PNG does not hold: "
-        "write .tif or .npy"
-    )
+    low, high = float(np.nanmin(like)), float(np.nanmax(like))
+    if low >= 0 and high <= 1:
+        low, high = 0.0, 1.0
+    levels = (pixels.astype(np.float64) - low) / ((high - low) or 1.0)
+    return np.asarray(np.rint(255 * np.nan_to_num(levels).clip(0, 1)), np.uint8)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dsc.dictionary import Dictionary
+from dsc.errors import DscError
 from dsc.patches import cut_grid
 from dsc.pursuit import Coder, Codes
 from dsc.tiling import Window
@@ -24,7 +26,16 @@ class Around:
     coef: NDArray[np.float64]
 
 
-def settled_codes(coder: Coder, coords: NDArray[np.float32], rounds: int) -> Codes:
+def check_rotates(model: Dictionary) -> None:
+    """Refuse a dictionary whose atoms do not rotate."""
+    if not model.basis.max_frequency:
+        raise DscError(
+            f"model: found one of the {model.basis.name} basis, need atoms that rotate: learn it "
+            "with another basis"
+        )
+
+
+def settled_codes(how: HowToCode, coords: NDArray[np.float32]) -> Codes:
     """Codes whose atoms were all chosen with the others in place.
 
     A pursuit takes its first atom as if it were the only one: where two lines cross, one between
@@ -32,7 +43,8 @@ def settled_codes(coder: Coder, coords: NDArray[np.float32], rounds: int) -> Cod
     (m, θ, a)_k = arg min ‖x − Σ_{j≠k} a_j R(θ_j) d_{m_j} − a R(θ) d_m‖², for some rounds: the error
     cannot rise.
     """
-    codes = coder.encode(coords)
+    coder, rounds = how.coder, how.rounds
+    codes = coder.encode(coords, how.tolerance)
     if coder.sparsity == 1 or not rounds:
         return codes
     single = replace(coder, sparsity=1)
@@ -57,7 +69,14 @@ class HowToCode:
 
     coder: Coder
     center: bool
+    tolerance: float  # residual energy at which the coding of a disk stops
     rounds: int = 0
+
+
+def how_to_code(model: Dictionary, coder: Coder, rounds: int = 0) -> HowToCode:
+    """How a dictionary codes the disks of an image, prepared as its patches were."""
+    tolerance = model.config.stop(model.basis)
+    return HowToCode(coder, bool(model.patches.get("center")), tolerance, rounds)
 
 
 def code_disks(window: Window, tops: tuple[range, range], how: HowToCode) -> Around:
@@ -70,7 +89,7 @@ def code_disks(window: Window, tops: tuple[range, range], how: HowToCode) -> Aro
     for first in range(rows.start, rows.stop, ROWS):
         last = min(first + ROWS, rows.stop) - 1
         disks = cut_grid(pixels[first - y0 : last - y0 + side], side, 1, center=how.center)
-        parts.append(settled_codes(coder, coder.basis.project(disks), how.rounds))
+        parts.append(settled_codes(how, coder.basis.project(disks)))
     shape = (len(rows), len(columns), coder.sparsity)
     atom, angle, coef = (
         np.concatenate([getattr(part, name) for part in parts]).reshape(shape)
@@ -90,5 +109,5 @@ def code_identity(how: HowToCode) -> str:
     coder = how.coder
     return (
         f"{coder.sha256} {coder.basis.name} {coder.basis.diameter} {coder.pursuit} "
-        f"{coder.sparsity} {coder.code_angles} {how.center} {how.rounds}"
+        f"{coder.sparsity} {coder.code_angles} {how.center} {how.rounds} {how.tolerance}"
     )

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from dsc.dictionary import Dictionary
 from dsc.errors import unknown_choice
 from dsc.maps.arrays import maps_array
-from dsc.maps.coding import Around, HowToCode, code_disks, code_identity
+from dsc.maps.coding import (
+    Around,
+    HowToCode,
+    check_rotates,
+    code_disks,
+    code_identity,
+    how_to_code,
+)
 from dsc.maps.directions import Directions, atom_directions
 from dsc.maps.orientation import code_directions, double_angles
 from dsc.maps.pooling import Pool, check_sigma
@@ -146,7 +153,8 @@ def features(
         raise unknown_choice("kind", kind, KINDS)
     source = as_image(image)
     check_size(source, model.basis.diameter)
-    how = HowToCode(model.coder, bool(model.patches.get("center")))
+    check_rotates(model)
+    how = how_to_code(model, model.coder)
     pool = Pool(model.basis.diameter, check_sigma(sigma, model.basis.diameter))
     directions = atom_directions(model.atoms, model.basis) if kind == "covariant" else None
     step = FeatureStep(how, pool, directions)

@@ -10,9 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.dictionary import Dictionary
-from dsc.errors import DscError
 from dsc.maps.arrays import maps_array
-from dsc.maps.coding import Around, HowToCode, code_disks, code_identity
+from dsc.maps.coding import (
+    Around,
+    HowToCode,
+    check_rotates,
+    code_disks,
+    code_identity,
+    how_to_code,
+)
 from dsc.maps.directions import Directions, atom_directions
 from dsc.maps.pooling import Pool, check_sigma
 from dsc.tiling import Output, TileJob, Window, as_image, check_size, map_tiles
@@ -43,14 +49,10 @@ class OrientationStep:
 def orientation_step(model: Dictionary, sigma: float | None) -> OrientationStep:
     """How the orientations of an image are found with a dictionary."""
     basis = model.basis
-    if not basis.max_frequency:
-        raise DscError(
-            f"model: found one of the {basis.name} basis, need atoms that rotate: learn it with "
-            "another basis"
-        )
+    check_rotates(model)
     coder = replace(model.coder, refine=True)
     return OrientationStep(
-        HowToCode(coder, bool(model.patches.get("center")), ROUNDS),
+        how_to_code(model, coder, ROUNDS),
         atom_directions(coder.atoms, basis),
         Pool(basis.diameter, check_sigma(sigma, basis.diameter)),
         coder.sparsity > 1,

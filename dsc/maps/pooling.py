@@ -83,6 +83,7 @@ class Pool:
 def check_sigma(sigma: float | None, diameter: int) -> float:
     """The width of a pool, by default a quarter of the diameter."""
     width = diameter / 4 if sigma is None else float(sigma)
-    if not (np.isfinite(width) and 0 < width <= MOST_SIGMA):
-        raise DscError(f"sigma: found {sigma}, need pixels > 0 and at most {MOST_SIGMA}")
+    least = diameter / 20  # a narrower pool does not reach the disks nearest to the border
+    if not (np.isfinite(width) and least <= width <= MOST_SIGMA):
+        raise DscError(f"sigma: found {sigma}, need {least:g} to {MOST_SIGMA} pixels")
     return width

@@ -104,7 +104,7 @@ def denoise(
     unit = estimate_noise(pixels) if sigma is None else check_sigma(sigma, most - least)
     scale = Scale((least + most) / 2, unit or 1.0)
     if unit == 0 or least == most:  # nothing to remove
-        return scale.undo(scale.apply(pixels), pixels.dtype)
+        return pixels.astype(np.float32) if pixels.dtype.kind == "f" else pixels.copy()
     if model is None:
         squares = scale.apply(pick_patches(pixels, config))
         step = DenoiseStep(learn_coder(squares, config, SPARSITY, NOISE, how), scale)
@@ -119,6 +119,11 @@ def denoise(
     clean = np.empty(pixels.shape, results[0].dtype)
     for place, result in zip(places, results, strict=True):
         clean[place] = result
+    removed = pixels.astype(np.float64) - clean
+    too_much = float(removed.std()) / unit
+    if too_much > 1:  # more than the noise: the part beyond it was image, and stays
+        kept = scale.apply(pixels - removed / too_much)
+        clean = scale.undo(kept, pixels.dtype)
     return clean
 
 
@@ -159,8 +164,11 @@ def estimate_noise(pixels: NDArray[Any]) -> float:
     >>> bool(abs(estimate_noise(noise) - 25) < 1)
     True
     """
-    inner = convolve(pixels.astype(np.float64), LAPLACE)[1:-1, 1:-1]
-    return float(np.median(np.abs(inner))) / (6 * MAD)
+    inner = np.abs(convolve(pixels.astype(np.float64), LAPLACE)[1:-1, 1:-1])
+    found = float(np.median(inner))
+    if found == 0 and inner.any():
+        raise DscError("sigma: half of the image or more is flat, so no noise is seen: give sigma")
+    return found / (6 * MAD)
 
 
 def check_sigma(sigma: float, span: float) -> float:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,16 @@ class Output:
                 raise DscError("out: found none, need one with overwrite or resume")
             return
         place = normalize(self.url)
-        if isinstance(image.source, Plane) and image.source.url == place:
+        if _holds(place, image):
             raise DscError(f"{place}: is the image itself: choose another out")
         if self.overwrite and is_finished(place):
             open_store(place, KIND)  # nothing else is replaced
-        else:
+            return
+        try:
             check_free(place)
+        except DscError as error:
+            hint = "; --overwrite replaces finished maps" if is_finished(place) else ""
+            raise DscError(f"{error}{hint}") from error
 
     def open(self, shape: tuple[int, int, int], tile: int, attributes: dict[str, Any]) -> Store:
         """A store for maps of (c, y, x), new or continued."""
@@ -78,6 +83,18 @@ class Output:
             remove_store(self.url)
         sizes = dict(zip("cyx", shape, strict=True))
         return create(self.url, KIND, sizes, {"c": 1, "y": tile, "x": tile}, attributes)
+
+
+def _holds(place: str, image: Image) -> bool:
+    """Whether an image is at a place, or inside of it, or the place inside of the image."""
+    if isinstance(image.source, Plane):
+        there = image.source.url
+    elif isinstance(image.source, tuple):
+        there = str(image.source[0])
+    else:
+        return False
+    one, other = (f"{Path(url).resolve() if '://' not in url else url}/" for url in (place, there))
+    return one.startswith(other) or other.startswith(one)
 
 
 def identity_of(*parts: Any) -> str:

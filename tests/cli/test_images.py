@@ -1,6 +1,8 @@
 """The commands with images in and images out."""
 
 import json
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -27,9 +29,34 @@ def folder(tmp_path_factory):
     Image.fromarray(np.uint8(255 * colors)).save(folder / "color.png")
     Image.fromarray(np.uint8(255 * (rng.random(clean.shape) < 0.2))).save(folder / "mask.png")
     Image.fromarray(np.uint8(255 * clean)).save(folder / "clean.png")
+    tifffile.imwrite(folder / "color16.tif", np.uint16(4000 * colors), photometric="rgb")
+    write_png16(folder / "color16.png", np.uint16(4000 * colors))
+    flat = np.where(x < 35, 0, 255 * noisy)
+    Image.fromarray(np.uint8(flat)).save(folder / "flat.png")
+    np.save(folder / "half.npy", np.float32(0.5 * (x > 28)))
+    still = library.learn(
+        clean.astype(np.float32), 4, 1, diameter=7, n_iterations=1, basis="pixels"
+    )
+    still.save(folder / "pixels.zarr")
     options = {"diameter": 7, "center": True, "stride": 2, "n_iterations": 2}
     library.learn(folder / "clean.png", 6, 2, **options).save(folder / "model.zarr")
     return folder
+
+
+def write_png16(path, pixels):
+    """A color PNG of 16 bits, which Pillow does not write."""
+    height, width, _ = pixels.shape
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in pixels)
+    chunks = {
+        b"IHDR": struct.pack(">IIBBBBB", width, height, 16, 2, 0, 0, 0),
+        b"IDAT": zlib.compress(rows),
+        b"IEND": b"",
+    }
+    data = b"\x89PNG\r\n\x1a\n"
+    for name, content in chunks.items():
+        crc = struct.pack(">I", zlib.crc32(name + content))
+        data += struct.pack(">I", len(content)) + name + content + crc
+    path.write_bytes(data)
 
 
 def read(path):
@@ -112,11 +139,49 @@ def test_reconstruct__says_how_good_it_is_in_human_terms(dsc, folder, tmp_path, 
         (["denoise", "noisy.png", "--diameter", "55"], "need at least 55"),
         (["inpaint", "clean.png", "--mask", "color16"], "color16"),
         (["denoise", "absent.png"], "absent.png"),
+        (["denoise", "color16.tif"], "PNG does not hold"),
+        (["denoise", "color16.png"], "colors of 16 bits"),
+        (["denoise", "flat.png"], "give sigma"),
+        (["inpaint", "clean.png"], "no missing pixel"),
+        (["orientation", "clean.png", "model.zarr"], "ends in .zarr"),
+        (["orientation", "clean.png", "model.zarr", "--sigma", "0.1"], "sigma: found 0.1"),
+        (["features", "clean.png", "pixels.zarr"], "need atoms that rotate"),
     ],
 )
 def test_bad_input__is_one_line_and_leaves_nothing(dsc, folder, tmp_path, words, message):
-    given = [folder / word if "." in word else word for word in words]
-    result = dsc(*given, "--out", tmp_path / "a.png")
+    given = [folder / word if word.endswith(("png", "tif", "zarr")) else word for word in words]
+    out = "a.zarr" if "sigma" in message and "orientation" in words else "a.png"
+    out = "a.zarr" if words[0] == "features" else out
+    result = dsc(*given, "--out", tmp_path / out)
     assert result.exit_code == 2
     assert message in result.stderr
     assert not any(tmp_path.iterdir())
+
+
+def test_reconstruct__floats_keep_their_levels_as_png(dsc, folder, tmp_path):
+    dsc("reconstruct", folder / "half.npy", folder / "model.zarr", "--out", tmp_path / "a.png")
+    levels = read(tmp_path / "a.png")
+    assert abs(int(levels[:, 45:].mean()) - 128) < 4  # 0.5 of 1, not the largest
+    assert levels[:, :10].mean() < 4
+
+
+def test_denoise__never_removes_more_than_the_noise(dsc, folder, tmp_path):
+    words = ["--sigma", "0.5", "--json", *FAST]
+    result = dsc("denoise", folder / "noisy.png", "--out", tmp_path / "a.png", *words)
+    assert json.loads(result.stdout)["removed"] < 0.7
+
+
+def test_maps__never_replace_the_image_that_they_are_of(dsc, folder, tmp_path):
+    rebuilt, model = tmp_path / "r.zarr", folder / "model.zarr"
+    assert dsc("reconstruct", folder / "clean.png", model, "--out", rebuilt).exit_code == 0
+    for image in (rebuilt, rebuilt / "0"):
+        result = dsc("orientation", image, model, "--out", rebuilt, "--overwrite")
+        assert result.exit_code == 2, image
+        assert "is the image itself" in result.stderr
+    assert dsc("check", rebuilt).exit_code == 0
+
+
+def test_reconstruct__json_has_no_infinity(dsc, folder, tmp_path):
+    np.save(tmp_path / "zero.npy", np.zeros((20, 20), np.float32))
+    words = [tmp_path / "zero.npy", folder / "model.zarr", "--out", tmp_path / "a.npy", "--json"]
+    assert json.loads(dsc("reconstruct", *words).stdout)["psnr"] is None
