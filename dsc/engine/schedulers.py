@@ -26,9 +26,9 @@ from dsc.show import PERIOD, Listener, Meter, Place, Stage, listener_of
 
 WORK = Stage("compute", 0)  # what tasks are for, where nobody says it
 LOCAL = ("threads", "synchronous", "processes")
-# What this process comes to hold besides data, once it has begun: compiled kernels (100 MB where
+# What this process comes to hold besides data, once it has begun: compiled kernels (180 MB where
 # nothing is in Numba's cache, else 30), and the libraries that draw the report (60).
-PROCESS_BYTES = 160 * 10**6
+PROCESS_BYTES = 240 * 10**6
 GRAPHS = {"distributed.admin.large-graph-warning-threshold": "1GB"}  # arrays travel with their task
 
 
