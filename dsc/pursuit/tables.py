@@ -18,8 +18,8 @@ from dsc.pursuit.kernels import ANGLES
 from dsc.pursuit.refining import FINER
 from dsc.simd import LANES
 
-# Bytes of products of pairs of atoms; beyond, they are made when needed. The table halves the time of
-# coding whatever its size (50 to 800 atoms tried, N = 11, K = 4): memory alone limits it.
+# Bytes of products of pairs of atoms; beyond, they are made when needed. The table halves the time
+# of coding whatever its size (50 to 800 atoms tried, N = 11, K = 4): memory alone limits it.
 MOST_PAIRS = 2**25
 MOST_STILL = 2048  # atoms whose Gram matrix is kept, 16 MB of it
 
