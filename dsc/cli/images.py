@@ -21,16 +21,10 @@ from dsc.cli.options import (
 )
 from dsc.dictionary import load_dictionary
 from dsc.errors import DscError
-from dsc.images import (
-    Image,
-    check_new_file,
-    check_writable,
-    open_images,
-    to_dtype,
-    write_pixels,
-)
+from dsc.images import check_new_file, check_writable, to_dtype, write_pixels
 from dsc.restore import RestoreConfig
 from dsc.show import Terminal
+from dsc.tiling import as_image
 
 MAP_SUFFIX = ".zarr"
 
@@ -58,7 +52,7 @@ map_options = stacked(
 def denoise(image: str, out: str, model: str | None, as_json: bool, **options: Any) -> None:
     """Remove white noise from IMAGE; writes .npy, .png or .tif of the same type."""
     path, begin = check_new_file(out), time.perf_counter()
-    pixels = _one(image).pixels()
+    pixels = as_image(image).pixels()
     check_writable(path, pixels)
     dictionary = None if model is None else load_dictionary(model)
     clean = dsc.denoise(pixels, model=dictionary, progress=Terminal(), **options)
@@ -83,20 +77,20 @@ def inpaint(
 ) -> None:
     """Fill the missing pixels of IMAGE: those of a mask, and NaN."""
     path, begin = check_new_file(out), time.perf_counter()
-    pixels = _one(image).pixels()
+    pixels = as_image(image).pixels()
     check_writable(path, pixels)
-    missing = None if mask is None else _one(mask).whole() != 0
+    missing = None if mask is None else as_image(mask).whole() != 0
     has_nan = pixels.dtype.kind == "f" and np.isnan(pixels).any()
     if not has_nan and (missing is None or not missing.any()):
         raise DscError(f"{image}: found no missing pixel: say which ones with --mask")
     dictionary = None if model is None else load_dictionary(model)
     filled = dsc.inpaint(pixels, missing, dictionary, progress=Terminal(), **options)
     write_pixels(path, filled, pixels)
-    known = missing if missing is not None else np.zeros(pixels.shape[:2], bool)
-    if pixels.dtype.kind == "f":
-        known = known | np.isnan(pixels).reshape(*known.shape, -1).any(axis=2)
+    gone = np.zeros(pixels.shape[:2], bool) if missing is None else missing
+    if has_nan:
+        gone = gone | np.isnan(pixels).reshape(*gone.shape, -1).any(axis=2)
     summary = {
-        "n_missing": int(known.sum()),
+        "n_missing": int(gone.sum()),
         "dtype": filled.dtype.name,
         "seconds": time.perf_counter() - begin,
         "out": out,
@@ -154,7 +148,7 @@ def reconstruct(
     image: str, model: str, out: str, stride: int, as_json: bool, **options: Any
 ) -> None:
     """Rebuild IMAGE from its coded patches, in grey; writes .npy, .png, .tif or an OME-Zarr."""
-    dictionary, source = load_dictionary(model), _one(image)
+    dictionary, source = load_dictionary(model), as_image(image)
     how = {**options, "progress": Terminal()}
     if Path(out).suffix == MAP_SUFFIX or "://" in out:
         rebuilt = dictionary.rebuild(source, stride, out, **how)
@@ -172,11 +166,3 @@ def _check_maps(out: str) -> None:
     """Refuse a name that looks like another kind of file."""
     if Path(out).suffix != MAP_SUFFIX:
         raise DscError(f"out: found {out!r}, need a name that ends in {MAP_SUFFIX}: an OME-Zarr")
-
-
-def _one(path: str) -> Image:
-    """The image at a path that holds one."""
-    images = open_images(path)
-    if len(images) != 1:
-        raise DscError(f"{path}: found {len(images)} images, need one")
-    return images[0]
