@@ -30,6 +30,7 @@ from .store import (
     Checkup,
     open,  # noqa: A004
 )
+from .texture import class_map
 from .texture.classifier import TextureClassifier
 from .update import accumulate, random_atoms, solve
 from .version import __version__
@@ -59,6 +60,7 @@ __all__ = [
     "annular_basis",
     "bessel_basis",
     "check",
+    "class_map",
     "decode",
     "denoise",
     "disk_basis",

@@ -47,8 +47,8 @@ class ShowsCard:
         return {"text/plain": repr(self), "text/html": learned.card().html()}
 
 
-def config_of(estimator: Any, kind: type[Config]) -> Config:
-    """The configuration that an estimator's parameters make.
+def config_of(estimator: Any, kind: type[Config], **others: Any) -> Config:
+    """The configuration that an estimator's parameters make, with `others` in their place.
 
     A `random_state` that is a whole number is the seed; a `RandomState`, or None for that of NumPy,
     is asked for one.
@@ -56,6 +56,7 @@ def config_of(estimator: Any, kind: type[Config]) -> Config:
     options = {WORDS.get(name, name): v for name, v in estimator.get_params(deep=False).items()}
     if not isinstance(options["seed"], Integral):
         options["seed"] = check_random_state(options["seed"]).randint(np.iinfo(np.int32).max)
+    options |= others
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     return kind(**{name: options[name] for name in names if name in options})
 

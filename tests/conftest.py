@@ -118,3 +118,17 @@ def learned_atoms():
         return _learned_atoms(basis, n_atoms, mean_removed)
 
     return take
+
+
+@pytest.fixture(scope="session")
+def forget_s3():
+    """forget_s3(): the next S3 server may be another one; connections stay open until the end."""
+    from s3fs import S3FileSystem
+
+    kept = []
+
+    def forget():
+        kept.extend(S3FileSystem._cache.values())
+        S3FileSystem.clear_instance_cache()
+
+    return forget

@@ -12,6 +12,6 @@ from dsc.basis.build import (
 from dsc.basis.grid import check_diameter, disk_mask
 from dsc.basis.interpolation import rotation_matrix
 from dsc.basis.optimal import Options as OptimalOptions
-from dsc.basis.optimal import Spectrum
+from dsc.basis.optimal import Spectrum, field_of
 from dsc.basis.rows import as_rows, bad_values, check_values, row_chunks
 from dsc.basis.steerable import SteerableBasis

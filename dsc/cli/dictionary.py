@@ -20,10 +20,11 @@ from dsc.cli.options import (
     run_options,
     take,
 )
-from dsc.dictionary import PATCH_OPTIONS, LearnConfig, Run, describe, load_dictionary
+from dsc.dictionary import COEF_TYPES, PATCH_OPTIONS, LearnConfig, Run, describe, load_dictionary
 from dsc.errors import DscError
+from dsc.images import said
 from dsc.patches import PatchConfig
-from dsc.show import Terminal
+from dsc.show import Terminal, percent
 
 MOST_ENTRIES = 12  # of a list that `dsc info` shows
 
@@ -46,7 +47,8 @@ def learn(patches: tuple[str, ...], out: str, plan: bool, as_json: bool, **optio
     absent = [name for name in PATCH_OPTIONS if options[name] in (None, ())]
     take(options, tuple(absent))
     inputs: Any = list(patches)
-    if len(absent) == len(PATCH_OPTIONS):
+    from_images = len(absent) < len(PATCH_OPTIONS)
+    if not from_images:
         if len(patches) > 1:
             raise DscError(
                 f"PATCHES: found {len(patches)}, need one patch set; to learn from images, say "
@@ -63,9 +65,11 @@ def learn(patches: tuple[str, ...], out: str, plan: bool, as_json: bool, **optio
         model = dsc.learn(inputs, run=out, progress=Terminal(), **options)
     summary = {
         "n_patches": model.patches["n_patches"],
+        "share": model.share,
         "mse": model.mse,
         "history": model.history.tolist(),
         "n_unused": model.n_unused,
+        "notes": Run(Path(out)).notes,
         "atoms_sha256": model.sha256,
         "n_tasks": Run(Path(out)).n_tasks,
         "seconds": time.perf_counter() - begin,
@@ -77,8 +81,9 @@ def learn(patches: tuple[str, ...], out: str, plan: bool, as_json: bool, **optio
     answer(
         summary,
         as_json,
-        f"mse {model.mse:.6g} per pixel, {model.n_unused} of {len(model.atoms)} atoms unused; "
+        f"{percent(model.share)} of the energy left, mse {model.mse:.6g} per pixel; "
         f"dictionary in {out}, see {out}/report/index.html",
+        *([f"images read as {said(model.reading, model.n_channels)}"] if from_images else []),
         f"next: dsc encode {Run(Path(out)).options()['patches']} {out} --out CODES.zarr",
     )
 
@@ -87,13 +92,30 @@ def learn(patches: tuple[str, ...], out: str, plan: bool, as_json: bool, **optio
 @click.argument("patches")
 @click.argument("model", metavar="RUN_OR_MODEL")
 @out_option
+@click.option(
+    "--coef-type",
+    type=click.Choice(COEF_TYPES),
+    default=COEF_TYPES[0],
+    show_default=True,
+    help="Type of the coefficients; float16 rounds them to 11 binary digits.",
+)
 @engine_options
 @json_option
 def encode(patches: str, model: str, out: str, as_json: bool, **options: Any) -> None:
     """Code the patch set PATCHES with a learned dictionary."""
     coded = load_dictionary(model).encode(patches, out, progress=Terminal(), **options)
-    summary = {"n_patches": coded.n_patches, "mse": coded.mse, "seconds": coded.seconds, "out": out}
-    text = f"{coded.n_patches:,} patches coded in {out}, mse {coded.mse:.6g} per pixel"
+    summary = {
+        "n_patches": coded.n_patches,
+        "share": coded.share,
+        "mse": coded.mse,
+        "bytes_per_patch": coded.bytes_per_patch,
+        "seconds": coded.seconds,
+        "out": out,
+    }
+    text = (
+        f"{coded.n_patches:,} patches coded in {out}: {percent(coded.share)} of the energy left, "
+        f"mse {coded.mse:.6g} per pixel, {coded.bytes_per_patch:.1f} bytes per patch"
+    )
     answer(summary, as_json, text)
 
 

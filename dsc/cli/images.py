@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
+from numpy.typing import NDArray
 
 import dsc
 from dsc.cli.options import (
@@ -16,86 +19,166 @@ from dsc.cli.options import (
     engine_options,
     json_option,
     options_of,
-    out_option,
+    page_option,
     stacked,
 )
 from dsc.dictionary import load_dictionary
 from dsc.errors import DscError
-from dsc.images import check_new_file, check_writable, to_dtype, write_pixels
-from dsc.restore import RestoreConfig
+from dsc.images import Image, check_writable, new_file, write_pixels
+from dsc.restore import RestoreConfig, denoise_image, inpaint_image
 from dsc.show import Terminal
-from dsc.tiling import as_image
+from dsc.tiling import Output, as_image, image_for
 
 MAP_SUFFIX = ".zarr"
+
+Summary = dict[str, Any]  # what a command answers, and its page shows
 
 model_option = click.option(
     "--model", metavar="RUN_OR_MODEL", help="A dictionary to use; else one is learned from IMAGE."
 )
+read_options = stacked(
+    click.option(
+        "--channel", help="The channel to take, by number or name; by default all colors."
+    ),
+    click.option(
+        "--level", type=click.IntRange(0), help="Level of a pyramid; by default the full size."
+    ),
+    click.option(
+        "--missing-as-fill",
+        is_flag=True,
+        help="Read chunks that a Zarr array does not have as its fill value.",
+    ),
+)
+again_options = stacked(
+    click.option("--overwrite", is_flag=True, help="Replace a finished one that is at PATH."),
+    click.option(
+        "--resume", is_flag=True, help="Keep the tiles of an unfinished OME-Zarr at PATH."
+    ),
+)
+image_options = stacked(
+    click.option(
+        "--out",
+        "-o",
+        required=True,
+        metavar="PATH",
+        help="A .npy, .png or .tif to write, or an OME-Zarr (.zarr, a URL), tile by tile.",
+    ),
+    again_options,
+)
 map_options = stacked(
     click.option("--out", "-o", required=True, metavar="PATH", help="The OME-Zarr to write."),
-    click.option("--overwrite", is_flag=True, help="Replace finished maps that are at PATH."),
-    click.option("--resume", is_flag=True, help="Keep the tiles of unfinished maps at PATH."),
+    again_options,
     click.option(
         "--sigma", type=float, help="Width of the pool in pixels; by default diameter / 4."
     ),
 )
 
 
+def _read(image: str, options: dict[str, Any]) -> tuple[Image, dict[str, Any]]:
+    """An image by the options of `read_options`, which are taken out of others, and these."""
+    wanted = {name: options.pop(name) for name in ("channel", "level", "missing_as_fill")}
+    given = {name: value for name, value in wanted.items() if value}
+    return as_image(image, raw=True, **given), given
+
+
+@contextmanager
+def image_output(image: Image, source: str, options: dict[str, Any]) -> Iterator[ImageOutput]:
+    """Where an image goes, by the options of `image_options`, which are taken out of others."""
+    out, overwrite, resume = (options.pop(name) for name in ("out", "overwrite", "resume"))
+    if Path(out).suffix == MAP_SUFFIX or "://" in out:
+        yield ImageOutput(None, Output(out, overwrite, resume))
+        return
+    if resume:
+        raise DscError(f"resume: found {out!r}, need an OME-Zarr (.zarr), which has tiles to keep")
+    with new_file(out, overwrite, source) as path:
+        check_writable(path, image.crop(0, 1, 0, 1))
+        yield ImageOutput(path, Output())
+
+
+@dataclass(frozen=True)
+class ImageOutput:
+    """A file, or a store."""
+
+    path: Path | None
+    store: Output
+
+    def write(self, pixels: NDArray[Any], like: Image) -> None:
+        """Write a file; a store is written already."""
+        if self.path is not None:
+            write_pixels(self.path, pixels, like.pixels())
+
+
 @click.command()
 @click.argument("image")
-@out_option
+@image_options
 @click.option("--sigma", type=float, help="Noise in units of IMAGE; by default estimated.")
+@read_options
 @model_option
 @options_of(RestoreConfig)
 @engine_options
 @json_option
-def denoise(image: str, out: str, model: str | None, as_json: bool, **options: Any) -> None:
-    """Remove white noise from IMAGE; writes .npy, .png or .tif of the same type."""
-    path, begin = check_new_file(out), time.perf_counter()
-    pixels = as_image(image).pixels()
-    check_writable(path, pixels)
+@page_option
+def denoise(
+    image: str, sigma: float | None, model: str | None, as_json: bool, **options: Any
+) -> Summary:
+    """Remove white noise from IMAGE; what is written has the same type."""
+    begin, out, (source, _) = time.perf_counter(), options["out"], _read(image, options)
     dictionary = None if model is None else load_dictionary(model)
-    clean = dsc.denoise(pixels, model=dictionary, progress=Terminal(), **options)
-    write_pixels(path, clean, pixels)
-    colors = np.s_[..., :3] if pixels.ndim == 3 else np.s_[:]
-    removed = float(np.std(clean[colors].astype(np.float64) - pixels[colors]))
-    seconds = time.perf_counter() - begin
-    summary = {"removed": removed, "dtype": clean.dtype.name, "seconds": seconds, "out": out}
-    answer(summary, as_json, f"{out}: {removed:.4g} (standard deviation) removed from {image}")
-
-
-@click.command()
-@click.argument("image")
-@out_option
-@click.option("--mask", metavar="IMAGE", help="An image that is not zero where pixels are missing.")
-@model_option
-@options_of(RestoreConfig)
-@engine_options
-@json_option
-def inpaint(
-    image: str, out: str, mask: str | None, model: str | None, as_json: bool, **options: Any
-) -> None:
-    """Fill the missing pixels of IMAGE: those of a mask, and NaN."""
-    path, begin = check_new_file(out), time.perf_counter()
-    pixels = as_image(image).pixels()
-    check_writable(path, pixels)
-    missing = None if mask is None else as_image(mask).whole() != 0
-    has_nan = pixels.dtype.kind == "f" and np.isnan(pixels).any()
-    if not has_nan and (missing is None or not missing.any()):
-        raise DscError(f"{image}: found no missing pixel: say which ones with --mask")
-    dictionary = None if model is None else load_dictionary(model)
-    filled = dsc.inpaint(pixels, missing, dictionary, progress=Terminal(), **options)
-    write_pixels(path, filled, pixels)
-    gone = np.zeros(pixels.shape[:2], bool) if missing is None else missing
-    if has_nan:
-        gone = gone | np.isnan(pixels).reshape(*gone.shape, -1).any(axis=2)
+    with image_output(source, image, options) as place:
+        options["progress"] = Terminal()
+        done = denoise_image(source, sigma, dictionary, place.store, options)
+        place.write(done.array, source)
+    levels, removed = done.facts["sigma"], done.facts["removed"]
     summary = {
-        "n_missing": int(gone.sum()),
-        "dtype": filled.dtype.name,
+        "removed": removed,
+        "sigma": levels[0] if sigma is not None or len(levels) == 1 else levels,
+        "dtype": done.dtype.name,
         "seconds": time.perf_counter() - begin,
         "out": out,
     }
-    answer(summary, as_json, f"{out}: {summary['n_missing']:,} pixels of {image} filled")
+    found = "given" if sigma is not None else "estimated"
+    noise = ", ".join(f"{level:.4g}" for level in dict.fromkeys(levels))
+    answer(
+        summary,
+        as_json,
+        f"{out}: {removed:.4g} (standard deviation) removed from {image}; σ {noise} ({found})",
+    )
+    return summary
+
+
+@click.command()
+@click.argument("image")
+@image_options
+@click.option("--mask", metavar="IMAGE", help="An image that is not zero where pixels are missing.")
+@read_options
+@model_option
+@options_of(RestoreConfig)
+@engine_options
+@json_option
+@page_option
+def inpaint(
+    image: str, mask: str | None, model: str | None, as_json: bool, **options: Any
+) -> Summary:
+    """Fill the missing pixels of IMAGE: those of a mask, and NaN."""
+    begin, out, (source, how) = time.perf_counter(), options["out"], _read(image, options)
+    dictionary = None if model is None else load_dictionary(model)
+    with image_output(source, image, options) as place:
+        options["progress"] = Terminal()
+        fill = {"missing_as_fill": True} if "missing_as_fill" in how else {}
+        holes = None if mask is None else as_image(mask, raw=True, **fill)
+        done = inpaint_image(source, holes, dictionary, place.store, options)
+        n_missing = done.facts["n_missing"]
+        if not n_missing:
+            raise DscError(f"{image}: found no missing pixel: say which ones with --mask")
+        place.write(done.array, source)
+    summary = {
+        "n_missing": n_missing,
+        "dtype": done.dtype.name,
+        "seconds": time.perf_counter() - begin,
+        "out": out,
+    }
+    answer(summary, as_json, f"{out}: {n_missing:,} pixels of {image} filled")
+    return summary
 
 
 @click.command()
@@ -104,7 +187,8 @@ def inpaint(
 @map_options
 @engine_options
 @json_option
-def orientation(image: str, model: str, out: str, as_json: bool, **options: Any) -> None:
+@page_option
+def orientation(image: str, model: str, out: str, as_json: bool, **options: Any) -> Summary:
     """Map which way structures run at each pixel of IMAGE, and where two of them cross."""
     begin = time.perf_counter()
     _check_maps(out)
@@ -112,6 +196,7 @@ def orientation(image: str, model: str, out: str, as_json: bool, **options: Any)
     names = [str(name) for name in maps.data_vars]
     summary = {"maps": names, "seconds": time.perf_counter() - begin, "out": out}
     answer(summary, as_json, f"{out}: {', '.join(names)} of {image}")
+    return summary
 
 
 @click.command()
@@ -127,7 +212,8 @@ def orientation(image: str, model: str, out: str, as_json: bool, **options: Any)
 @map_options
 @engine_options
 @json_option
-def features(image: str, model: str, out: str, as_json: bool, **options: Any) -> None:
+@page_option
+def features(image: str, model: str, out: str, as_json: bool, **options: Any) -> Summary:
     """Map which atoms are at work around each pixel of IMAGE, whichever way it is rotated."""
     begin, kind = time.perf_counter(), options.pop("kind")
     _check_maps(out)
@@ -135,31 +221,30 @@ def features(image: str, model: str, out: str, as_json: bool, **options: Any) ->
     names = [str(name) for name in maps["channel"].values]
     summary = {"channels": names, "seconds": time.perf_counter() - begin, "out": out}
     answer(summary, as_json, f"{out}: {len(names)} channels, {names[0]} to {names[-1]}, of {image}")
+    return summary
 
 
 @click.command()
 @click.argument("image")
 @click.argument("model", metavar="RUN_OR_MODEL")
-@out_option
+@image_options
 @click.option("--stride", default=1, show_default=True, help="Pixels between patches.")
 @engine_options
 @json_option
-def reconstruct(
-    image: str, model: str, out: str, stride: int, as_json: bool, **options: Any
-) -> None:
-    """Rebuild IMAGE from its coded patches, in grey; writes .npy, .png, .tif or an OME-Zarr."""
-    dictionary, source = load_dictionary(model), as_image(image)
-    how = {**options, "progress": Terminal()}
-    if Path(out).suffix == MAP_SUFFIX or "://" in out:
-        rebuilt = dictionary.rebuild(source, stride, out, **how)
-    else:
-        path = check_new_file(out)
-        rebuilt = dictionary.rebuild(source, stride, **how)
-        pixels = source.pixels()
-        write_pixels(path, to_dtype(rebuilt.image, pixels.dtype), pixels)
+@page_option
+def reconstruct(image: str, model: str, stride: int, as_json: bool, **options: Any) -> Summary:
+    """Rebuild IMAGE from its coded patches; a file has the type of IMAGE, an OME-Zarr floats."""
+    dictionary, out = load_dictionary(model), options["out"]
+    source = image_for(image, dictionary.reading, dictionary.n_channels)
+    with image_output(source, image, options) as place:
+        how = {**vars(place.store), **options, "progress": Terminal()}
+        rebuilt = dictionary.rebuild(source, stride, how.pop("url"), **how)
+        if place.path is not None:
+            place.write(rebuilt.pixels(source.dtype), source)
     psnr = rebuilt.psnr if math.isfinite(rebuilt.psnr) else None  # JSON has no infinity
     summary = {"share": rebuilt.share, "psnr": psnr, "mse": rebuilt.mse, "out": out}
     answer(summary, as_json, f"{out}: {rebuilt.line()}, mse {rebuilt.mse:.6g} per pixel")
+    return summary
 
 
 def _check_maps(out: str) -> None:

@@ -29,7 +29,7 @@ COMMANDS = {  # name → module, and what the help says
     "patches": ("patches", "Cut patches out of IMAGES (files, folders, globs)."),
     "reconstruct": ("images", "Rebuild IMAGE from its coded patches."),
     "report": ("report", "Make a page about the finished run RUN."),
-    "texture": ("texture", "Tell textures apart: fit, predict, evaluate, sweep."),
+    "texture": ("texture", "Tell textures apart: fit, predict, map, evaluate, sweep."),
     "watch": ("watch", "Serve a live page of the run folder RUN."),
 }
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
+import math
+import shlex
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +16,7 @@ from typing import Any
 import click
 
 from dsc.errors import DscError, printable, unknown_choice
-from dsc.files import from_toml
+from dsc.files import from_toml, local_path
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -107,6 +110,9 @@ def _option(field: dataclasses.Field[Any], hint: Any, default: Any) -> Decorator
     choices = field.metadata.get("choices") or ()
     if hint is bool:
         return click.option(name, is_flag=True, default=default, help=text)
+    if typing.get_origin(kind) is tuple:
+        one = typing.get_args(kind)[0]
+        return click.option(name, type=one, nargs=2, metavar="LOW HIGH", default=default, help=text)
     if typing.get_origin(hint) is tuple:
         return click.option(name, multiple=True, type=kind, default=default, help=text)
     return click.option(
@@ -116,6 +122,42 @@ def _option(field: dataclasses.Field[Any], hint: Any, default: Any) -> Decorator
         show_default=default is not None,
         help=text,
     )
+
+
+def page_option(command: Command) -> Command:
+    """`--report PAGE.html`: a page with the images of a command, which returns its summary."""
+
+    @functools.wraps(command)
+    def run(report: str | None, **options: Any) -> None:
+        if report is None:
+            command(**options)
+            return
+        from dsc.report import Application, check_application, write_application
+
+        ctx = click.get_current_context()
+        name, given = ctx.info_name or "", dict(ctx.params)
+        page = str(local_path(report))
+        check_application(page, name)
+        summary = command(**options)
+        write_application(page, Application(name, given, summary, command_line(ctx)))
+        say(f"look at {page}", as_json=True)
+
+    return click.option(
+        "--report", metavar="PAGE.html", help="Write a page with the images; must be new, or ours."
+    )(run)
+
+
+def command_line(ctx: click.Context) -> str:
+    """The command that is running, with the options that are not as they are by default."""
+    words = ["dsc", ctx.info_name or ""]
+    for parameter in ctx.command.params:
+        value = ctx.params.get(parameter.name or "")
+        if isinstance(parameter, click.Argument):
+            words += [str(value)]
+        elif parameter.name != "as_json" and value not in (None, parameter.get_default(ctx)):
+            is_flag = isinstance(parameter, click.Option) and parameter.is_flag
+            words += [parameter.opts[0]] if is_flag else [parameter.opts[0], str(value)]
+    return shlex.join(words)
 
 
 def config_option(command: Command) -> Command:
@@ -151,7 +193,14 @@ def config_option(command: Command) -> Command:
 def _type_problem(parameter: click.Parameter, given: Any) -> str:
     """What is wrong with the type of a value in a TOML file; empty if nothing is."""
     kind = parameter.type.name.split()[0]
-    many = parameter.multiple if isinstance(parameter, click.Option) else parameter.nargs < 0
+    many = parameter.nargs != 1 or (isinstance(parameter, click.Option) and parameter.multiple)
+    if (
+        parameter.nargs > 1
+        and given is not None
+        and (not isinstance(given, list) or len(given) != parameter.nargs)
+    ):
+        found = json.dumps(given, default=str)[:LONGEST]
+        return f"{parameter.name}: found {found}, need a list of {parameter.nargs} values"
     entries = given if isinstance(given, list) and many else [] if given is None else [given]
     for one in entries if kind in TOML_TYPES else ():
         if not isinstance(one, TOML_TYPES[kind]) or isinstance(one, bool) != (kind == "boolean"):
@@ -181,5 +230,15 @@ def say(text: str, as_json: bool = False) -> None:
 
 
 def answer(summary: dict[str, Any], as_json: bool, *lines: str) -> None:
-    """Print what a command found: the summary as one JSON object, or lines for people."""
-    click.echo(json.dumps(summary) if as_json else printable("\n".join(lines)))
+    """Print what a command found: the summary as one JSON object, or lines for people.
+
+    Numbers that are not finite are null: JSON has none.
+    """
+    if as_json:
+        values = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in summary.items()
+        }
+        click.echo(json.dumps(values))
+    else:
+        click.echo(printable("\n".join(lines)))

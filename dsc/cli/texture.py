@@ -12,43 +12,44 @@ from typing import Any
 import click
 
 from dsc.cli import options as shared
-from dsc.dictionary import RunTarget
+from dsc.cli.texture_data import (
+    DATA,
+    EVALUATED,
+    RUN,
+    benchmark,
+    check_table,
+    data_options,
+    fitted_model,
+    run_target,
+    training_data,
+    write_table,
+)
+from dsc.dictionary import Run
 from dsc.engine import Engine, open_engine
-from dsc.errors import DscError
 from dsc.files import local_path
 from dsc.images import open_images
 from dsc.show import Event, Place, Terminal
 from dsc.texture import (
     CAUTION,
+    CURVES,
     METHODS,
+    NEIGHBOURS,
     SWEPT,
-    Benchmark,
-    Dataset,
     Setting,
     Sweep,
     SweepGrid,
     TextureConfig,
     TextureModel,
     Validation,
+    class_map,
+    evaluate_model,
     evaluate_texture,
     fit_texture,
-    is_suite,
     lbp_methods,
-    read_inputs,
-    read_suite,
+    lbp_patterns,
+    learned_curve,
+    neighbour_curve,
     run_sweep,
-)
-
-DATA = ("problem", "classes")
-RUN = ("out", "resume", "overwrite")
-
-data_options = shared.stacked(
-    click.option(
-        "--problem", default="000", show_default=True, help="Which problem of an Outex suite."
-    ),
-    click.option(
-        "--classes", multiple=True, metavar="NAME", help="Only this class; may be repeated."
-    ),
 )
 
 
@@ -69,14 +70,15 @@ def fit(images: str, as_json: bool, **options: Any) -> None:
     """Learn to tell the classes of IMAGES apart: one folder per class, or an Outex suite."""
     begin = time.perf_counter()
     part, engine_choice = shared.take(options, DATA), shared.take(options, shared.ENGINE)
-    target = _target(images, shared.take(options, RUN), part)
+    target = run_target(images, shared.take(options, RUN), part)
     config = TextureConfig.from_options(options)
-    data = _training_data(images, part)
+    data = training_data(images, part)
     with shared.resumable(str(target.path)), _engine(engine_choice) as engine:
         model = fit_texture(data, config, engine, target)
     summary = {
         "n_images": len(data),
         "classes": list(model.label_names),
+        "share": Run(Path(target.path)).share,
         "mse": float(model.history[:, -1].mean()),
         "atoms_sha256": model.sha256,
         "seconds": time.perf_counter() - begin,
@@ -112,15 +114,17 @@ def predict(model: str, images: tuple[str, ...], as_json: bool, **options: Any) 
         made = learned.predict(found, engine, log)
     if maps is not None:
         write_maps(learned, found, Path(maps))
+    likely = learned.probabilities(made)
     rows = [
         {
             "image": image.name,
             "label": learned.label_names[label],
+            "probability": float(chances[label]),
             "distance": float(distances[label]),
             "nearest": learned.image_names[neighbour],
         }
-        for image, label, distances, neighbour in zip(
-            found, made.labels, made.distances, made.neighbours, strict=True
+        for image, label, chances, distances, neighbour in zip(
+            found, made.labels, likely, made.distances, made.neighbours, strict=True
         )
     ]
     seconds = time.perf_counter() - begin
@@ -132,11 +136,77 @@ def predict(model: str, images: tuple[str, ...], as_json: bool, **options: Any) 
     )
 
 
+@texture.command("map")
+@click.argument("model", metavar="RUN_OR_MODEL")
+@click.argument("image")
+@click.option(
+    "--out",
+    "-o",
+    required=True,
+    metavar="PATH",
+    help="A .png of colors to write, or an OME-Zarr (.zarr, a URL) of classes, tile by tile.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a finished one that is at PATH.")
+@click.option("--resume", is_flag=True, help="Keep the tiles of an unfinished OME-Zarr at PATH.")
+@click.option(
+    "--window",
+    default=1,
+    show_default=True,
+    help="Pixels across a square that votes on the class of its middle; an odd number, 1 is none.",
+)
+@shared.engine_options
+@shared.json_option
+def map_image(model: str, image: str, out: str, as_json: bool, **options: Any) -> None:
+    """Map which class each pixel of IMAGE belongs to."""
+    from dsc.report import painted_file
+
+    begin = time.perf_counter()
+    learned = TextureModel.load(model)
+    options["progress"] = Terminal()
+    if "://" in out or Path(out).suffix == ".zarr":
+        found = class_map(image, learned, out, **options)
+    else:
+        again = shared.take(options, ("overwrite", "resume"))
+        with painted_file(out, image, **again) as write:
+            found = class_map(image, learned, **options)
+            write(found)
+    facts = found.attrs
+    total = max(1, sum(facts["n_pixels"]))
+    rows = [
+        {"value": value, "label": name, "color": color, "share": n / total}
+        for value, (name, color, n) in enumerate(
+            zip(facts["label_names"], facts["colors"], facts["n_pixels"], strict=True), 1
+        )
+    ]
+    seconds = time.perf_counter() - begin
+    width = max(len(row["label"]) for row in rows)
+    shared.answer(
+        {"classes": rows, "n_pixels": total, "seconds": seconds, "out": out},
+        as_json,
+        f"{out}: classes of {image}",
+        *(
+            f"  {r['value']:>3}  {r['color']}  {r['label']:<{width}}  {100 * r['share']:.1f} %"
+            for r in rows
+        ),
+    )
+
+
 @texture.command()
-@click.argument("images")
+@click.argument("images", required=False)
 @shared.run_options
 @click.option(
+    "--model",
+    metavar="RUN_OR_MODEL",
+    help="Learn nothing, but classify the images of --test with this fitted model.",
+)
+@click.option(
     "--test", metavar="FOLDER", help="Test images, one folder per class; a suite has its own."
+)
+@click.option(
+    "--split",
+    type=float,
+    metavar="SHARE",
+    help="Learn from this share of each class of a folder, drawn by --seed; test with the others.",
 )
 @click.option("--lbp/--no-lbp", default=True, show_default=True, help="Compare with LBP.")
 @click.option(
@@ -145,33 +215,58 @@ def predict(model: str, images: tuple[str, ...], as_json: bool, **options: Any) 
     metavar="RUN",
     help="Another evaluation of the same data, for the table of methods; may be repeated.",
 )
+@click.option(
+    "--curve",
+    type=click.Choice(CURVES),
+    help="Accuracy against the number of training images of each class. neighbours: of those that "
+    "are compared with, the dictionaries being those of all; learned: of those that are learned "
+    "from, too, which learns anew for every point.",
+)
+@click.option(
+    "--predictions",
+    metavar="FILE.csv",
+    help="Write a line per test image there: true and predicted class, nearest training image, "
+    "distances; --json has them, too.",
+)
 @shared.options_of(TextureConfig)
 @data_options
 @shared.engine_options
 @shared.config_option
 @shared.json_option
-def evaluate(images: str, test: str | None, lbp: bool, as_json: bool, **options: Any) -> None:
+def evaluate(images: str | None, as_json: bool, **options: Any) -> None:
     """Learn from the training images of IMAGES, classify its test images, and report."""
     from dsc.report import compared_method, write_texture_report
 
     part, engine_choice = shared.take(options, DATA), shared.take(options, shared.ENGINE)
-    target = _target(images, shared.take(options, RUN), part, test=test, lbp=lbp)
-    compare = options.pop("compare")
-    config = TextureConfig.from_options(options)
-    data = Benchmark(
-        Path(images).resolve().name,
-        _training_data(images, part),
-        _test_data(images, test, part),
-    )
-    methods = [compared_method(path, data) for path in compare]
+    run, chosen = shared.take(options, RUN), shared.take(options, EVALUATED)
+    compare, table = options.pop("compare"), options.pop("predictions")
+    if table is not None:
+        check_table(table, run["overwrite"])
+    model = None if chosen["model"] is None else fitted_model(images, chosen, options)
+    config = TextureConfig.from_options(options) if model is None else model.config
+    target = run_target(images, run, part, **chosen)
+    data = benchmark(images, chosen, part, config.seed)
+    methods = [compared_method(path, data, model) for path in compare]
     with shared.resumable(str(target.path)), _engine(engine_choice) as engine:
-        evaluation = evaluate_texture(data, config, engine, target)
-        methods += lbp_methods(data, engine) if lbp else []
-    facts = write_texture_report(Path(target.path) / "report", evaluation, methods)
+        if model is None:
+            evaluation = evaluate_texture(data, config, engine, target)
+        else:
+            evaluation = evaluate_model(model, data, engine, target)
+        patterns = lbp_patterns(data, engine) if chosen["lbp"] else []
+        methods += lbp_methods(data, patterns)
+        curve = None
+        if chosen["curve"] == NEIGHBOURS:
+            curve = neighbour_curve(evaluation, patterns)
+        elif chosen["curve"]:
+            curve = learned_curve(evaluation, engine, target, patterns)
+    facts = write_texture_report(Path(target.path) / "report", evaluation, methods, curve)
     keys = ("accuracy", "accuracy_by_angle", "n_test", "n_train", "patches_per_second")
-    more = ("pruned", "atoms_sha256", "confused_pairs", "methods")
+    more = ("pruned", "atoms_sha256", "confused_pairs", "methods", "curve")
     summary = {key: facts[key] for key in (*keys, *more)}
     summary |= {"seconds": facts["seconds"]["total"], "out": target.path}
+    if table is not None:
+        summary["predictions"] = evaluation.predictions
+        write_table(table, summary["predictions"])
     shared.answer(summary, as_json, *_evaluation_lines(summary))
 
 
@@ -184,6 +279,11 @@ def _evaluation_lines(found: dict[str, Any]) -> Iterator[str]:
         named = ", ".join(filter(None, (row["method"], row["setting"])))
         accuracy = "not given" if row["accuracy"] is None else f"{row['accuracy']:.4f}"
         yield f"  {accuracy:<9}  {named} ({row['source']})"
+    if curve := found["curve"]:
+        counts = ", ".join(map(str, curve["counts"]))
+        yield f"accuracy with {counts} training images of each class ({curve['kind']})"
+        for line in curve["lines"]:
+            yield f"  {'  '.join(f'{a:.4f}' for a in line['accuracy'])}  {line['method']}"
     pruned = "" if found["pruned"] is None else f", {100 * found['pruned']:.1f} % of pairs pruned"
     yield (
         f"{found['seconds']:.0f} s, {found['patches_per_second']:,.0f} patches/s labelled"
@@ -227,11 +327,11 @@ def sweep(images: str, as_json: bool, **options: Any) -> None:
     from dsc.report import write_sweep_report
 
     part, engine_choice = shared.take(options, DATA), shared.take(options, shared.ENGINE)
-    target = _target(images, shared.take(options, RUN), part)
+    target = run_target(images, shared.take(options, RUN), part)
     grid = SweepGrid(**shared.take(options, SWEPT))
     validation = Validation(**shared.take(options, ("held_out", "repeats")))
     swept = Sweep(TextureConfig.from_options(options), grid, validation)
-    data = _training_data(images, part)
+    data = training_data(images, part)
     with shared.resumable(str(target.path)), _engine(engine_choice, Place, Setting) as engine:
         result = run_sweep(data, swept, engine, target)
     report = Path(target.path) / "report"
@@ -252,27 +352,3 @@ def sweep(images: str, as_json: bool, **options: Any) -> None:
 def _engine(options: dict[str, Any], *lines_of: type[Event]) -> AbstractContextManager[Engine]:
     """An engine whose progress is shown; a log has lines of some kinds of events, or of all."""
     return open_engine(**options, progress=Terminal(lines_of or (Event,)))
-
-
-def _target(images: str, run: dict[str, Any], part: dict[str, Any], **others: Any) -> RunTarget:
-    """The run folder; its run.toml says of the data what repeats the run."""
-    path = images if "://" in images else str(Path(images).resolve())
-    named = {"images": path, "problem": part["problem"], "classes": list(part["classes"])}
-    return RunTarget(run["out"], run["resume"], run["overwrite"], {**named, **others})
-
-
-def _training_data(images: str, part: dict[str, Any]) -> Dataset:
-    """The training images; those that a suite does not name are listed, not used."""
-    data = read_inputs(images, **part)
-    if is_suite(images) and (extra := read_suite(images, **part).extra):
-        listed = ", ".join(extra[:5]) + (", …" if len(extra) > 5 else "")
-        shared.say(f"{len(extra)} images that no split names are left out: {listed}", as_json=True)
-    return data
-
-
-def _test_data(images: str, test: str | None, part: dict[str, Any]) -> Dataset:
-    if test is None and not is_suite(images):
-        raise DscError(
-            f"{images}: is no suite with test images of its own: give them by --test FOLDER"
-        )
-    return read_inputs(images if test is None else test, **part, part="test")

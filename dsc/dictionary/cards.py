@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
-from dsc.dictionary.loop import State
+from dsc.dictionary.loop import State, share_left
 from dsc.errors import DscError
-from dsc.show import COLUMNS, Card, atom_shades, duration, mosaic
+from dsc.show import COLUMNS, Card, atom_shades, duration, mosaic, percent
 
 MOST_ATOMS = 50  # on a card
 MOST_CARDS = 48  # side by side
@@ -25,15 +26,20 @@ def state_card(state: State, basis: SteerableBasis) -> Card:
     """One dictionary: error, atoms, use."""
     n_atoms, side = len(state.atoms), basis.diameter
     numbers = {}
+    is_known = not math.isnan(state.share)  # not of what an earlier version has made
     if state.history:
         numbers = {
+            **({"energy left": percent(state.share)} if is_known else {}),
             "error per pixel": f"{state.history[-1]:.4g}",
             "unused atoms": f"{(state.count == 0).sum()}",
         }
     return Card(
         f"{n_atoms} atoms of {side} × {side} pixels",
         numbers=numbers,
-        curve=state.history,
+        curve=[100 * share_left(mse, state.energy) for mse in state.history]
+        if is_known
+        else state.history,
+        curve_unit=" %" if is_known else "",
         image=_atoms(state, basis, MOST_ATOMS),
         bars=state.count.tolist(),
     )
@@ -97,9 +103,12 @@ def _story(run: RunFacts) -> tuple[str, list[str], dict[str, str]]:
     try:
         starts = [event for event in run.events if event["event"] == "start"]
         passes = [event for event in run.events if event["event"] == "iteration"]
-        numbers = {"passes": str(len(passes))}
+        numbers = {}
+        if passes and "share" in passes[-1]:  # logs of earlier versions have none
+            numbers["energy left"] = percent(passes[-1]["share"])
         if passes:
             numbers["error per pixel"] = f"{passes[-1]['mse']:.4g}"
+        numbers["passes"] = str(len(passes))
         if not starts:
             return "", [], numbers
         names = [str(name) for name in starts[-1].get("names", [])]

@@ -92,17 +92,17 @@ class _RunCheck:
         self.bad += found.bad
         return found.good
 
-    def checkpoints(self) -> int | None:
+    def checkpoints(self) -> str | None:
         """The last whole one; those that a kill has left unfinished are nothing bad."""
         good = []
         for path in self.run.checkpoints():
             if not (path / "manifest.json").exists():
-                self.saved.append(f"checkpoint {int(path.stem)} was never finished: it is ignored")
+                self.saved.append(f"checkpoint {_number(path)} was never finished: it is ignored")
             elif self.store(path):
-                good.append(int(path.stem))
-        return max(good, default=None)
+                good.append(_number(path))
+        return good[-1] if good else None
 
-    def results(self, last: int | None) -> None:
+    def results(self, last: str | None) -> None:
         run, n_bad = self.run, len(self.bad)
         present = [name for name in run.results if (run.path / name).exists()]
         for name in present:
@@ -131,3 +131,8 @@ class _RunCheck:
         for path in paths:
             if self.store(path):
                 self.saved.append(f"{path} is whole")
+
+
+def _number(path: Path) -> str:
+    """The number of a checkpoint, and of its batch where it has one: 3, 3-12."""
+    return "-".join(str(int(part)) for part in path.stem.split("-"))

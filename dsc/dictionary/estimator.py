@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import isqrt
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from dsc.dictionary.config import LearnConfig
-from dsc.dictionary.learning import learn_many
+from dsc.dictionary.inputs import patches_of
+from dsc.dictionary.learning import learn_many, learn_more
+from dsc.dictionary.loop import State
 from dsc.dictionary.model import Dictionary
-from dsc.errors import DscError
+from dsc.errors import DscError, unknown_choice
 from dsc.patches import ArrayPatches
 from dsc.pursuit import EMPTY, Codes
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
     from sklearn.utils import Tags, check_array
+    from sklearn.utils.metadata_routing import UNUSED
     from sklearn.utils.validation import validate_data
 
     from dsc.estimators import NotFitted, ShowsCard, config_of, sklearn_words
@@ -36,6 +41,10 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
     angles, (n_samples, n_components · n_angles): column m · n_angles + r is atom m rotated by
     2πr / n_angles; with `refine`, n_angles is 64 times that given.
 
+    With a `diameter`, samples are whole images, (n_samples, y, x) or a list of (y, x), and patches
+    of this diameter are cut out of them. The row of an image is the mean over its patches, of the
+    sizes of coefficients where `pool` is None.
+
     Parameters
     ----------
     n_components
@@ -46,8 +55,13 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
         Size of the angle grid; None for 60, or 1 for the pixel basis.
     max_iter
         Passes over the patches; the alias of `n_iterations`.
-    basis, pursuit, refine, update, init, center, unit
+    mode, batch_size, forget, basis, pursuit, refine, update, init, center, unit
         As in `dsc.learn` and `dsc.ArrayPatches`.
+    diameter, stride
+        Pixels across the patches of images, and between them; None if samples are patches.
+    pool
+        None for a column per atom and angle; "angles" for two columns per atom that do not change
+        when a sample is rotated: how often it is used, and the energy of its coefficients.
     sparse_output
         Whether `transform` gives a sparse array; otherwise a dense one, which `set_output` needs
         for data frames.
@@ -66,7 +80,9 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
     dictionary_
         The `dsc.Dictionary`.
     error_
-        (iteration,) mean squared error per pixel of the disk, first that of the first atoms.
+        (iteration,) mean squared error per pixel of the disk, first that of the first atoms; after
+        `partial_fit`, of each call that of its patches when they were coded, before the atoms
+        learned from them.
     n_iter_
         Passes that were made.
     n_features_in_
@@ -86,6 +102,7 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
     """
 
     _learned = "dictionary_"
+    __metadata_request__transform: ClassVar = {"pool": UNUSED}  # an option, not data of samples
 
     def __init__(
         self,
@@ -93,13 +110,19 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
         n_nonzero_coefs: int = 4,
         n_angles: int | None = None,
         max_iter: int = 10,
+        mode: str = "batch",
+        batch_size: int | None = None,
+        forget: float | None = None,
         basis: str = "disk",
         pursuit: str = "ols",
         refine: bool = False,
-        update: str = "ksvd",
-        init: str = "random",
+        update: str | None = None,
+        init: Any = "random",
         center: bool = False,
         unit: bool = False,
+        diameter: int | None = None,
+        stride: int = 1,
+        pool: str | None = None,
         sparse_output: bool = True,
         scheduler: Any = None,
         random_state: int | np.random.RandomState | None = 0,
@@ -109,6 +132,9 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
         self.n_nonzero_coefs = n_nonzero_coefs
         self.n_angles = n_angles
         self.max_iter = max_iter
+        self.mode = mode
+        self.batch_size = batch_size
+        self.forget = forget
         self.basis = basis
         self.pursuit = pursuit
         self.refine = refine
@@ -116,42 +142,84 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
         self.init = init
         self.center = center
         self.unit = unit
+        self.diameter = diameter
+        self.stride = stride
+        self.pool = pool
         self.sparse_output = sparse_output
         self.scheduler = scheduler
         self.random_state = random_state
         self.verbose = verbose
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
-        """Learn the dictionary from patches; `y` is ignored."""
-        patches = self._patches(X, reset=True)
-        with sklearn_words():
+        """Learn the dictionary from patches, or from those of images; `y` is ignored."""
+        check_pool(self.pool)
+        with sklearn_words(), self._source(X, reset=True) as patches:
             problem = (patches, config_of(self, LearnConfig))
-            self.dictionary_: Dictionary = learn_many([problem], **self._how)[0]
-        atoms = self.dictionary_.atoms
-        self.components_ = self.dictionary_.basis.to_image(atoms, fill=0.0).reshape(len(atoms), -1)
-        self.error_ = self.dictionary_.history
-        self.n_iter_ = len(self.error_) - 1
+            dictionary = learn_many([problem], **self._how)[0]
+        self._state: State | None = None
+        return self._keep(dictionary, len(dictionary.history) - 1)
+
+    def partial_fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
+        """Learn on from more patches, or from those of more images; `y` is ignored.
+
+        One online pass over them, whatever `mode` and `max_iter` are: running statistics are kept
+        from call to call. The first call starts as `fit` does, or from what `fit` has learned.
+        """
+        check_pool(self.pool)
+        fitted: Dictionary | None = getattr(self, "dictionary_", None)
+        last: State | None = getattr(self, "_state", None)
+        if last is None and fitted is not None:
+            last = State.start(fitted.atoms)
+        with sklearn_words(), self._source(X, reset=fitted is None) as patches:
+            config = config_of(self, LearnConfig, mode="online")
+            dictionary, self._state = learn_more(patches, config, last, **self._how)
+        return self._keep(dictionary, self._state.iteration)
+
+    def _keep(self, dictionary: Dictionary, n_passes: int) -> Self:
+        """Show what was learned."""
+        atoms = dictionary.atoms
+        self.dictionary_ = dictionary
+        self.components_ = dictionary.basis.to_image(atoms, fill=0.0).reshape(len(atoms), -1)
+        self.error_, self.n_iter_ = dictionary.history, n_passes
         return self
 
-    def transform(self, X: ArrayLike) -> sparse.csr_array | NDArray[np.float32]:
-        """Codes over all atoms at all angles."""
-        dictionary = self._dictionary()
-        codes = dictionary.encode(self._patches(X), **self._how).codes
+    def transform(
+        self, X: ArrayLike, pool: str | None = None
+    ) -> sparse.csr_array | NDArray[np.float32]:
+        """Codes over all atoms at all angles, or pooled over angles.
+
+        `pool` is that of the estimator if it is None.
+        """
+        dictionary, pool = self._dictionary(), check_pool(pool or self.pool)
+        with self._source(X) as patches:
+            codes = dictionary.encode(patches, **self._how).codes
+            sample = np.arange(len(codes))
+            if self.diameter is not None:
+                sample = patches.positions(0, len(codes)).image.astype(np.int64)
         row, _ = np.nonzero(codes.used)
         atom, angle = codes.atom[codes.used].astype(np.int64), codes.angle[codes.used]
+        coef, n_atoms = codes.coef[codes.used], len(dictionary.atoms)
+        if pool is not None:
+            row, column = np.tile(row, 2), np.concatenate([atom, n_atoms + atom])
+            values, n_columns = np.concatenate([np.ones_like(coef), coef**2]), 2 * n_atoms
+        else:
+            column, n_columns = atom * dictionary.n_angles + angle, n_atoms * dictionary.n_angles
+            values = coef if self.diameter is None else np.abs(coef)
+        weight = 1 / np.bincount(sample) if self.diameter is not None else np.ones(len(codes))
+        n_rows = len(weight)
         rows = sparse.csr_array(
-            (codes.coef[codes.used], (row, atom * dictionary.n_angles + angle)),
-            shape=(len(codes), len(dictionary.atoms) * dictionary.n_angles),
+            ((values * weight[sample[row]]).astype(np.float32), (sample[row], column)),
+            shape=(n_rows, n_columns),
         )
         return rows if self.sparse_output else rows.toarray()
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """The columns of codes by atom and degrees, such as "atom3_angle42".
+        """The columns of codes by atom and degrees, such as "atom3_angle42", or "atom3_energy".
 
         They do not depend on `input_features`, the names of the pixels, which may be left out.
         """
         dictionary = self._dictionary()
-        if input_features is not None:
+        if input_features is not None and self.diameter is None:
             given = np.asarray(input_features, object)
             if len(given) != self.n_features_in_:
                 raise DscError(
@@ -160,6 +228,9 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
                 )
             if not np.array_equal(given, getattr(self, "feature_names_in_", given)):
                 raise DscError("input_features is not equal to feature_names_in_: leave it out")
+        if self.pool is not None:
+            atoms = range(len(dictionary.atoms))
+            return np.array([f"atom{m}_{of}" for of in ("use", "energy") for m in atoms], object)
         degrees = 360 * np.arange(dictionary.n_angles) / dictionary.n_angles
         names = [f"atom{m}_angle{a:g}" for m in range(len(dictionary.atoms)) for a in degrees]
         return np.array(names, object)
@@ -167,6 +238,11 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
     def inverse_transform(self, X: Any) -> NDArray[np.float32]:
         """Patches of codes: (n_samples, diameter²), zero outside the disk."""
         dictionary = self._dictionary()
+        if self.pool is not None or self.diameter is not None:
+            raise DscError(
+                "inverse_transform: found pooled codes, which have no patches: leave pool and "
+                "diameter out"
+            )
         matrix = sparse.csr_array(check_array(X, accept_sparse="csr", input_name="X"))
         n_columns = len(dictionary.atoms) * dictionary.n_angles
         if matrix.shape[1] != n_columns:
@@ -177,7 +253,8 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
 
     def score(self, X: ArrayLike, y: object = None) -> float:  # noqa: ARG002
         """Minus the mean squared error per pixel of the disk: larger is better."""
-        return -self._dictionary().encode(self._patches(X), **self._how).mse
+        with self._source(X) as patches:
+            return -self._dictionary().encode(patches, **self._how).mse
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -193,6 +270,22 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
         if not hasattr(self, "dictionary_"):
             raise NotFitted(self)
         return self.dictionary_
+
+    @contextmanager
+    def _source(self, X: Any, reset: bool = False) -> Iterator[Any]:
+        """The patches of what a user gave: patches, or images out of which they are cut."""
+        if self.diameter is None:
+            yield self._patches(X, reset)
+            return
+        if isinstance(X, np.ndarray) and X.ndim != 3:
+            raise DscError(f"X: found shape {X.shape}, need images (n_samples, y, x)")
+        images = [np.asarray(image) for image in X]
+        wrong = next((image.shape for image in images if image.ndim != 2), None)
+        if wrong or not images:
+            raise DscError(f"X: found an image of shape {wrong}, need images (y, x)")
+        cut = {name: getattr(self, name) for name in ("diameter", "stride", "center", "unit")}
+        with patches_of(images, cut, config_of(self, LearnConfig)) as patches:
+            yield patches
 
     def _patches(self, X: ArrayLike, reset: bool = False) -> ArrayPatches:
         """Patches of what a user gave; `reset` keeps the number and the names of its features."""
@@ -217,6 +310,13 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
                 "of diameter × diameter pixels"
             )
         return rows.reshape(len(rows), diameter, diameter)
+
+
+def check_pool(pool: str | None) -> str | None:
+    """A way to pool codes, refused if there is none of this name."""
+    if pool not in (None, "angles"):
+        raise unknown_choice("pool", str(pool), ("angles",))
+    return pool
 
 
 def _codes(matrix: sparse.csr_array, n_angles: int) -> Codes:

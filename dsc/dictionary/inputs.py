@@ -17,8 +17,8 @@ from dsc.patches import (
     PatchConfig,
     StoredPatches,
     extract_patches,
+    is_set_of,
     open_patches,
-    patch_fingerprint,
 )
 from dsc.store import is_finished, remove_store
 
@@ -32,6 +32,7 @@ def patches_of(
     config: LearnConfig,
     target: RunTarget | None = None,
     progress: Any = False,
+    **engine_options: Any,
 ) -> Iterator[Any]:
     """Patches to learn from.
 
@@ -48,17 +49,18 @@ def patches_of(
     config.resolve(make_basis(config.basis, wanted.diameter))  # refuses before patches are cut
     if target is None:
         with TemporaryDirectory(prefix="dsc-") as folder:
-            yield extract_patches(inputs, f"{folder}/patches.zarr", wanted, progress)
+            out = f"{folder}/patches.zarr"
+            yield extract_patches(inputs, out, wanted, progress, **engine_options)
         return
     run = Run(Path(target.path))
     with run.locked():
         run.check(target)
-        source = _beside(run, inputs, wanted, target.overwrite, progress)
-        yield source
+        how = {"progress": progress, **engine_options}
+        yield _beside(run, inputs, wanted, target.overwrite, how)
 
 
 def _beside(
-    run: Run, inputs: Any, config: PatchConfig, overwrite: bool, progress: Any
+    run: Run, inputs: Any, config: PatchConfig, overwrite: bool, how: dict[str, Any]
 ) -> StoredPatches:
     """The patch set beside a run folder: the one that is there if it is the same, or a new one.
 
@@ -68,7 +70,7 @@ def _beside(
     path = place.with_name(f"{place.name}-patches.zarr")
     if is_finished(path):
         found = open_patches(path)
-        if found.fingerprint == patch_fingerprint(inputs, config):
+        if is_set_of(found, inputs, config):
             return found
         if not (overwrite and run.exists and run.options().get("patches") == found.store.url):
             raise DscError(
@@ -76,4 +78,4 @@ def _beside(
                 "and options: choose another --out"
             )
         remove_store(path)
-    return extract_patches(inputs, path, config, progress)
+    return extract_patches(inputs, path, config, **how)

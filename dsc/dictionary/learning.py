@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsc.basis import make_basis
-from dsc.counter import choose
+from dsc.dictionary.batches import Batches
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.events import End, Iteration, Start
 from dsc.dictionary.inputs import PATCH_OPTIONS, patches_of
@@ -26,17 +27,20 @@ from dsc.dictionary.loop import (
     code_part,
     iterate,
     plan_problems,
+    share_left,
 )
 from dsc.dictionary.model import Dictionary
+from dsc.dictionary.notes import notes_of
 from dsc.dictionary.run import MODEL, Identity, Run, RunTarget
+from dsc.dictionary.start import given_atoms, start_atoms
 from dsc.engine import BLOCK, Engine, Plan, numerics_fingerprint, open_engine, readable
 from dsc.errors import DscError
 from dsc.patches import StoredPatches, as_source, open_patches
 from dsc.show import Card, Notice
 from dsc.store import is_finished
-from dsc.update import UPDATES, random_atoms
+from dsc.update import UPDATES
 
-PICKS = 2**20  # patch numbers looked at together when atoms start from patches
+SAVING = 20  # times what a checkpoint inside a pass took go by before the next: 5 % at most
 CALIBRATION = 4096  # patches that the time of a plan is estimated from
 ENGINE_OPTIONS = ("scheduler", "n_workers", "memory_limit", "patience", "tls")
 RUN_OPTIONS = (*ENGINE_OPTIONS, "overwrite")
@@ -69,13 +73,15 @@ def learn(
     progress
         As in `learn_many`: None, the default, shows a live card in a notebook.
     **options
-        The other fields of `LearnConfig`: n_angles, n_iterations, basis ("disk", "bessel",
-        "annular", "pixels"), pursuit ("ols", "omp"), refine, tolerance, update ("ksvd", "mod"),
-        init ("random", "patches"), replace_twins, min_improvement, seed. And how to run, as in
-        `learn_many`: scheduler, n_workers, memory_limit, patience, tls, overwrite. And for
-        images, which patches to take, as in `PatchConfig`: diameter, stride, min_std, center, unit,
-        per_image and so on; they are written beside the run folder, to RUN-patches.zarr, which the
-        workers of a cluster must be able to read (without `run`, to a local temporary folder).
+        The other fields of `LearnConfig`: n_angles, n_iterations, mode ("batch", "online"),
+        batch_size, forget, basis ("disk", "bessel", "annular", "pixels"), pursuit ("ols", "omp"),
+        refine, tolerance, update ("ksvd", "mod"), init ("random", "patches", or a `Dictionary` or
+        the path of a run or a model, whose atoms learning starts from), replace_twins,
+        min_improvement, seed. And how to run, as in `learn_many`: scheduler, n_workers,
+        memory_limit, patience, tls, overwrite. And for images, which patches to take, as in
+        `PatchConfig`: diameter, stride, min_std, center, unit, per_image and so on; they are
+        written beside the run folder, to RUN-patches.zarr, which the workers of a cluster must be
+        able to read (without `run`, to a local temporary folder).
 
     Examples
     --------
@@ -90,7 +96,8 @@ def learn(
         {"n_atoms": n_atoms, "sparsity": sparsity, **options}, (*RUN_OPTIONS, *PATCH_OPTIONS)
     )
     target = None if run is None else RunTarget(run, resume, bool(how.get("overwrite")))
-    with patches_of(patches, cut, config, target, progress) as source:
+    on = {name: how[name] for name in ENGINE_OPTIONS if name in how}
+    with patches_of(patches, cut, config, target, progress, **on) as source:
         return learn_many([(source, config)], run=run, resume=resume, progress=progress, **how)[0]
 
 
@@ -141,13 +148,16 @@ def learn_many(
             if folder.finished:
                 return [Dictionary.load(folder.path / name) for name in names]
             if len(made) == 1:
-                folder.write_options({**_named(problems[0][0]), **identity["config"]})
-            folder.log(Start(folder.iteration, plans[0].summary(), identity, engine.place, []))
+                folder.write_options(
+                    {**_named(problems[0][0]), **identity["config"], **_init(problems[0][1])}
+                )
+            planned = {**plans[0].summary(), **_batch_summary(online_batches(made[0]))}
+            folder.log(Start(folder.iteration, planned, identity, engine.place, []))
             models = advance(made, engine, folder)
             for name, model in zip(names, models, strict=True):
                 if not is_finished(folder.path / name):  # of many, some may be there already
                     model.save(folder.path / name)
-            folder.log(end_of(models))
+            folder.log(end_of(models, folder.share))
             return models
 
 
@@ -168,44 +178,86 @@ def advance(
     else:
         states = [State.start(start_atoms(problem)) for problem in problems]
     n_patches = sum(problem.source.n_patches for problem in problems)
-    began = time.perf_counter()
+    began = saved = time.perf_counter()
+    saving = 0.0
     for current in iterate(problems, states, engine):
-        states = current
-        finished = all(state.finished for state in states)
-        if run is not None and not finished:
+        states, now = current, time.perf_counter()
+        finished, inside = all(s.finished for s in states), any(s.batch for s in states)
+        if run is not None and not finished and (not inside or now - saved >= SAVING * saving):
             run.save(problems, states)
+            saved = time.perf_counter()
+            saving = saved - now
+        if inside:
+            continue
         seconds, began = time.perf_counter() - began, time.perf_counter()
         event = Iteration(
             iteration=max(state.iteration for state in states),
             n_iterations=max(problem.config.n_iterations for problem in problems),
             finished=finished,
+            share=_share_of_all(problems, states),
             mse=float(np.mean([state.history[-1] for state in states])),
             seconds=seconds,
             patches_per_second=n_patches / seconds,
+            notes=notes_of(problems, states) if finished else [],
             problems=problems,
             states=states,
         )
         engine.report(event)
-    numerics = numerics_fingerprint()
-    return [
-        Dictionary(
-            atoms=state.atoms,
-            basis=problem.basis,
-            config=problem.config,
-            history=np.array(state.history),
-            count=state.count,
-            patches=problem.patches,
-            numerics=numerics,
+    return [dictionary_of(problem, state) for problem, state in zip(problems, states, strict=True)]
+
+
+def dictionary_of(problem: Problem, state: State) -> Dictionary:
+    """What was learned."""
+    return Dictionary(
+        atoms=state.atoms,
+        basis=problem.basis,
+        config=problem.config,
+        history=np.array(state.history),
+        count=state.count,
+        patches=problem.patches,
+        numerics=numerics_fingerprint(),
+        energy=state.energy,
+        variation=state.variation,
+    )
+
+
+def learn_more(
+    patches: Any, config: LearnConfig, last: State | None = None, **engine_options: Any
+) -> tuple[Dictionary, State]:
+    """One online pass over some patches, from where those before have left off; none measures.
+
+    Errors in the history are those of each patch when its batch was coded.
+    """
+    done = 0 if last is None else last.iteration
+    problem = make_problem(patches, replace(config, n_iterations=done + 1))
+    state = State.start(start_atoms(problem)) if last is None else last
+    if state.atoms.shape != (config.n_atoms, problem.basis.n_coords):
+        raise DscError(
+            f"atoms: found {state.atoms.shape} learned so far (atoms, coordinates), need "
+            f"{(config.n_atoms, problem.basis.n_coords)}: begin anew"
         )
-        for problem, state in zip(problems, states, strict=True)
-    ]
+    state = replace(state, rest=np.nan, energy=np.nan, variation=np.nan)  # of these patches
+    with open_engine(**engine_options) as engine:
+        states = iterate([problem], [state], engine)
+        state = next(state for (state,) in states if not state.batch)
+    return dictionary_of(problem, state), state
 
 
-def end_of(models: Sequence[Dictionary]) -> End:
+def _share_of_all(problems: Sequence[Problem], states: Sequence[State]) -> float:
+    """Share of the energy of all patches that the last pass left: errors over energies."""
+    sizes = [problem.source.n_patches * problem.basis.n_pixels for problem in problems]
+    error, energy = (
+        math.fsum(size * value for size, value in zip(sizes, values, strict=True))
+        for values in ([one.history[-1] for one in states], [one.energy for one in states])
+    )
+    return share_left(error, energy)
+
+
+def end_of(models: Sequence[Dictionary], share: float) -> End:
     """The last event of a run."""
     total = sha256("".join(model.sha256 for model in models).encode()).hexdigest()
     mse = float(np.mean([model.mse for model in models]))
-    return End(mse, models[0].sha256 if len(models) == 1 else total)
+    return End(share, mse, models[0].sha256 if len(models) == 1 else total)
 
 
 @dataclass(frozen=True)
@@ -220,24 +272,35 @@ class LearnPlan:
         What the tasks would run on: threads, and bytes for all of them.
     seconds
         The estimated time.
+    batches
+        How an online pass is taken; None in batch mode.
     """
 
     plan: Plan
     n_threads: int
     memory: int
     seconds: float
+    batches: Batches | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        others = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "plan"}
-        return {**self.plan.summary(), **others}
+        names = [f.name for f in fields(self) if f.name not in ("plan", "batches")]
+        others = {name: getattr(self, name) for name in names}
+        return {**self.plan.summary(), **others, **_batch_summary(self.batches)}
 
     def lines(self) -> dict[str, str]:
         """What people want to know, by name."""
         plan = self.plan
         kept = "kept in memory" if plan.keep_coords else "streamed anew in every iteration"
+        online = {}
+        if (cut := self.batches) is not None:
+            online["batches"] = (
+                f"{cut.n_batches:,} in a pass, of {cut.size:,} patches in {cut.n_tasks} tasks; "
+                "tasks below are those of the final pass"
+            )
         return {
             "patches": f"{plan.n_patches:,}, in blocks of {BLOCK:,}",
+            **online,
             "leaves": f"{plan.n_leaves:,} of {plan.leaf_size:,} patches",
             "tasks": f"{plan.n_tasks} over the patches, {plan.graph_size} in the graph of one "
             f"iteration, on {self.n_threads} threads",
@@ -292,7 +355,19 @@ def _plan(problem: Problem, how: dict[str, Any]) -> LearnPlan:
         seconds.append(time.perf_counter() - begin)
     work = min(seconds) / n_sample * source.n_patches * (config.n_iterations + 1)
     n_threads, memory = resources.n_threads, resources.memory
-    return LearnPlan(made, n_threads, memory, work / n_threads)
+    return LearnPlan(made, n_threads, memory, work / n_threads, online_batches(problem))
+
+
+def online_batches(problem: Problem) -> Batches | None:
+    """How an online pass is taken; None in batch mode."""
+    return problem.batches if problem.config.mode == "online" else None
+
+
+def _batch_summary(cut: Batches | None) -> dict[str, int]:
+    """The batches of an online pass as plain values."""
+    if cut is None:
+        return {}
+    return {"n_batches": cut.n_batches, "batch_patches": cut.size, "batch_tasks": cut.n_tasks}
 
 
 def make_problem(patches: Any, config: LearnConfig) -> Problem:
@@ -300,32 +375,17 @@ def make_problem(patches: Any, config: LearnConfig) -> Problem:
     source = as_source(patches)
     if source.n_patches < 1:
         raise DscError("patches: found none, need at least one")
-    basis = make_basis(config.basis, source.diameter)
+    n_channels = getattr(source, "n_channels", 1)  # sources of others may not know of channels
+    basis = make_basis(config.basis, source.diameter).for_channels(n_channels)
     stored = getattr(source, "basis", None)
     if stored is not None and stored.name == basis.name:
         basis = stored  # of a materialised set, to the bit
     source.read(basis, 0, 0)  # refuses a materialised set of another basis
     config.resolve(basis)
-    return Problem(source, basis, config)
-
-
-def start_atoms(problem: Problem) -> NDArray[np.float32]:
-    """Where learning starts: random atoms, or patches of the set picked by their numbers."""
-    config, basis = problem.config, problem.basis
-    atoms = random_atoms(basis, config.n_atoms, config.seed)
-    if config.init == "random":
-        return atoms
-    numbers = np.empty(0, np.int64)
-    for begin in range(0, problem.source.n_patches, PICKS):  # choosing again among the chosen
-        end = min(begin + PICKS, problem.source.n_patches)
-        candidates = np.concatenate([numbers, np.arange(begin, end)])
-        numbers = choose(config.seed, "init", candidates, config.n_atoms)
-    for m, number in enumerate(numbers):
-        coords = problem.source.read(basis, int(number), int(number) + 1)[0].astype(np.float64)
-        norm = np.linalg.norm(coords)
-        if norm > 0:  # else the random atom stays
-            atoms[m] = coords / norm
-    return atoms
+    given = given_atoms(config, basis)
+    if given is None:
+        return Problem(source, basis, config)
+    return Problem(source, basis, replace(config, init=given.name), start=given.atoms)
 
 
 def identity_of(problems: Sequence[Problem]) -> Identity:
@@ -333,9 +393,15 @@ def identity_of(problems: Sequence[Problem]) -> Identity:
     identity: Identity = {}
     for i, problem in enumerate(problems):
         number = f" {i}" if len(problems) > 1 else ""
-        identity[f"config{number}"] = asdict(problem.config)
+        identity[f"config{number}"] = problem.config.to_dict()
         identity[f"patches{number}"] = problem.patches
     return {**identity, "numerics": numerics_fingerprint()}
+
+
+def _init(config: LearnConfig) -> dict[str, str]:
+    """The path of the dictionary that learning starts from, for the options that repeat a run."""
+    given: Any = config.init
+    return {"init": os.fspath(given)} if isinstance(given, str | PathLike) else {}
 
 
 def _named(patches: Any) -> dict[str, str]:

@@ -1,29 +1,34 @@
-"""The outer loop: code all patches, sum statistics, solve for new atoms; one graph per iteration.
+"""The outer loop: code all patches, sum statistics, solve for new atoms; one graph per update.
 
-`iterate` advances a list of problems together, which is how the dictionaries of many classes train
-in parallel. One dictionary is the list of one.
+An update follows every pass over the patches, or online every batch of a pass. `iterate` advances a
+list of problems together, which is how the dictionaries of many classes train in parallel. One
+dictionary is the list of one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
-from dsc.dictionary.config import SETTLE, LearnConfig
+from dsc.dictionary.batches import Batches
+from dsc.dictionary.config import FORGET, SETTLE, LearnConfig
 from dsc.engine import (
     BLOCK,
     Engine,
     Job,
     MergeTree,
+    Piece,
     Plan,
     Workload,
     check_plan,
     job_graph,
+    leaf_size,
     make_plan,
     part_tasks,
 )
@@ -35,15 +40,20 @@ from dsc.update import (
     UPDATES,
     AnyStatistics,
     MeasureStatistics,
+    ModStatistics,
+    Running,
     Usage,
     measure,
     merge_patches,
+    patch_energy,
     solve,
     solve_bytes,
     statistics_bytes,
+    update_online,
 )
 
 Floats = NDArray[np.float32]
+RUNNING = 5  # copies of the running statistics of an online update: kept, sent, faded, new, saved
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,36 +64,78 @@ class Problem:
     basis: SteerableBasis
     config: LearnConfig
     name: str = ""  # what people call it, where there are many
+    start: Floats | None = None  # atoms of another dictionary that learning starts from
 
     @property
     def patches(self) -> dict[str, Any]:
         """What it is learned from, for the model and for resuming."""
         source = self.source
+        reading = getattr(source, "reading", {})
         return {
             "fingerprint": source.fingerprint,
             "n_patches": source.n_patches,
             "center": source.center,
             "unit": source.unit,
+            **({"reading": reading} if reading else {}),
         }
+
+    @cached_property
+    def batches(self) -> Batches:
+        """How a pass is taken."""
+        n_patches, config = self.source.n_patches, self.config
+        return Batches.of(n_patches, leaf_size(workload_of(n_patches, self.basis, config)), config)
+
+
+@dataclass(frozen=True)
+class PassSums:
+    """Sums over the patches of a pass so far, as in `Usage`."""
+
+    n_patches: int = 0
+    pixel_sse: float = 0.0
+    rest: float = 0.0
+    energy: float = 0.0
+    variation: float = 0.0
+
+    def add(self, usage: Usage) -> PassSums:
+        """With some more patches."""
+        return PassSums(*(getattr(self, f) + getattr(usage, f) for f in self.__match_args__))
 
 
 @dataclass(frozen=True, eq=False)
 class State:
     """Where the learning of one dictionary stands."""
 
-    iteration: int  # updates done
+    iteration: int  # passes with updates that are done
     atoms: Floats  # (atom, coord) after them
-    # mean squared error per pixel of the disk, of the atoms after 0, 1, … updates
+    # mean squared error per pixel of the disk, of the atoms after 0, 1, … updates; online that of
+    # each patch of a pass when its batch was coded
     history: tuple[float, ...]
-    count: NDArray[np.int64]  # (atom,) uses in the last pass; zeros before the first
+    # (atom,) uses in the last pass, or in the batches of this one; zeros before the first
+    count: NDArray[np.int64]
     # energy of all patches outside the span of the basis; NaN before the first pass
     rest: float = np.nan
+    # mean energy per pixel of the disk, of the patches as prepared; and that about the mean of each
+    energy: float = np.nan
+    variation: float = np.nan
     finished: bool = False  # whether the final coding pass has been made
+    batch: int = 0  # batches of this pass that are done
+    sums: PassSums = field(default_factory=PassSums)  # over their patches
+    running: Running | None = None  # what an online update keeps
 
     @staticmethod
     def start(atoms: Floats) -> State:
         """Before the first pass."""
         return State(0, atoms, (), np.zeros(len(atoms), np.int64))
+
+    @property
+    def share(self) -> float:
+        """Share of the energy of the patches that the last pass left; NaN if it is not known."""
+        return share_left(self.history[-1], self.energy) if self.history else np.nan
+
+
+def share_left(mse: float, energy: float) -> float:
+    """Share of the energy left, both per pixel: 0 of nothing, NaN of what is not known."""
+    return 0.0 if energy == 0 else mse / energy
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +145,10 @@ class Step:
     coder: Coder  # codes with the atoms of this pass
     statistics: type[AnyStatistics]  # what is summed: for an update, or only to measure
     replace_twins: float | None  # as in `solve`
-    with_rest: bool  # whether the energy outside the span is summed too
+    with_rest: bool  # whether the energies of the patches are summed too, in and outside the span
     tolerance: float = 0.0  # residual energy at which the coding of a patch stops
+    running: Running | None = None  # of an online update
+    forget: float = 0.0  # as in `update_online`
 
     def is_measuring(self) -> bool:
         """Whether atoms stay as they are."""
@@ -150,14 +204,16 @@ def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> W
     n_atoms, entries = config.n_atoms, basis.n_pixels * basis.n_coords
     coding = coder_bytes(n_atoms, basis, config.resolve(basis), config.sparsity, config.refine)
     solving = solve_bytes(config.update, n_atoms, basis, config.replace_twins is not None)
+    summed = statistics_bytes(config.update, n_atoms, basis)
+    running = RUNNING * summed if config.mode == "online" else 0
     return Workload(
         n_patches,
         basis.n_coords,
         basis.n_pixels,
-        statistics_bytes(config.update, n_atoms, basis),
+        summed,
         merge_patches(n_atoms, config.sparsity),
         shared_bytes=coding.shared + 16 * entries + CACHE_BYTES,  # the basis as kernels want it
-        own_bytes=coding.own,
+        own_bytes=coding.own + running,
         thread_bytes=coding.thread,
         solve_bytes=max(solving, 32 * entries),  # a checkpoint copies the basis
     )
@@ -183,21 +239,46 @@ def iterate(
 ) -> Iterator[list[State]]:
     """Advance all problems from `states` to the end, final coding pass included.
 
-    Yields the states after every pass.
+    Yields the states after every graph: a pass of each problem, or online a batch of its pass. No
+    problem is more than a pass ahead of another. Patches are cut into tasks anew for
+    workers that join.
     """
-    plans = plan_problems(problems, engine)
-    parts = [_parts(problem, plan, engine) for problem, plan in zip(problems, plans, strict=True)]
+    plans, parts = _cut(problems, engine)
     current = list(states)
-    while active := [i for i, state in enumerate(current) if not state.finished]:
+    while active := _behind(current):
+        if (now := engine.current()) is not engine:
+            engine, parts = now, []  # what is kept of the old parts is given back first
+            plans, parts = _cut(problems, engine)
         steps = [_step(problems[i], current[i]) for i in active]
         jobs = [
-            Job(code_part, parts[i], solve_pass, step, plans[i].fan_in, problems[i].name)
+            Job(
+                code_part,
+                _batch(problems[i], current[i], step, plans[i], parts[i]),
+                solve_pass,
+                step,
+                plans[i].fan_in,
+                problems[i].name,
+            )
             for i, step in zip(active, steps, strict=True)
         ]
-        outcomes = engine.compute([job_graph(job) for job in jobs], _stage(problems, current))
+        stage = _stage([problems[i] for i in active], [current[i] for i in active], steps)
+        outcomes = engine.compute([job_graph(job) for job in jobs], stage)
         for i, step, outcome in zip(active, steps, outcomes, strict=True):
-            current[i] = _next_state(current[i], step, *outcome)
+            current[i] = _next_state(problems[i], current[i], step, *outcome)
         yield list(current)
+
+
+def _cut(problems: Sequence[Problem], engine: Engine) -> tuple[list[Plan], list[list[Any]]]:
+    """The plans of all problems, and their parts."""
+    plans = plan_problems(problems, engine)
+    return plans, [_parts(*pair, engine) for pair in zip(problems, plans, strict=True)]
+
+
+def _behind(states: Sequence[State]) -> list[int]:
+    """Problems that are not finished and have made the fewest passes."""
+    going = [i for i, state in enumerate(states) if not state.finished]
+    fewest = min((len(states[i].history) for i in going), default=0)
+    return [i for i in going if len(states[i].history) == fewest]
 
 
 def _parts(problem: Problem, plan: Plan, engine: Engine) -> list[Any]:
@@ -212,14 +293,29 @@ def _parts(problem: Problem, plan: Plan, engine: Engine) -> list[Any]:
     return parts
 
 
-def _stage(problems: Sequence[Problem], states: Sequence[State]) -> Stage:
-    """The next pass over the patches of all problems that are not finished, for a progress bar."""
-    active = [pair for pair in zip(problems, states, strict=True) if not pair[1].finished]
-    index = max(state.iteration for _, state in active)
-    total = max(problem.config.n_iterations for problem, _ in active)
+def _batch(problem: Problem, state: State, step: Step, plan: Plan, parts: list[Any]) -> list[Any]:
+    """The parts of the next graph: all of them, or the spans of the next batch."""
+    if step.running is None:
+        return parts
+    spans = problem.batches.spans(problem.config.seed, state.iteration, state.batch)
+    if not plan.keep_coords:
+        source = problem.source
+        return [Part(source.part(start, stop), start, stop, stop - start) for start, stop in spans]
+    size = plan.leaf_size * plan.leaves_per_task  # of a part; a span lies inside one
+    return [Piece(take_span, parts[start // size], (start, stop)) for start, stop in spans]
+
+
+def _stage(problems: Sequence[Problem], states: Sequence[State], steps: Sequence[Step]) -> Stage:
+    """The next graph, for a progress bar: a pass over the patches of these problems, or a batch."""
+    index = max(state.iteration for state in states)
+    total = max(problem.config.n_iterations for problem in problems)
     name = "final pass" if index >= total else f"iteration {index + 1} of {total}"
-    n_patches = sum(problem.source.n_patches for problem, _ in active)
-    return Stage(name, n_patches, index, total + 1)
+    cuts = [problem.batches for problem in problems]
+    if all(step.running is None for step in steps):
+        return Stage(name, sum(cut.n_patches for cut in cuts), index, total + 1)
+    most = max(cut.n_batches for cut in cuts)
+    done = index * most + max(state.batch for state in states)
+    return Stage(name, sum(cut.size for cut in cuts), done, (total + 1) * most)
 
 
 def _step(problem: Problem, state: State) -> Step:
@@ -229,25 +325,49 @@ def _step(problem: Problem, state: State) -> Step:
     stalled = least is not None and len(errors) > 1 and errors[-2] - errors[-1] < least * errors[-2]
     is_last = stalled or state.iteration >= config.n_iterations
     settles = state.iteration >= config.n_iterations - SETTLE
+    running = None
+    if config.mode == "online" and not is_last:
+        running = state.running or Running.start(config.n_atoms, problem.basis)
     return Step(
         config.coder(state.atoms, problem.basis),
         MeasureStatistics if is_last else UPDATES[config.update],
         None if settles else config.replace_twins,
-        with_rest=bool(np.isnan(state.rest)),
+        with_rest=bool(np.isnan(state.rest) or np.isnan(state.energy)),
         tolerance=config.stop(problem.basis),
+        running=running,
+        forget=FORGET if config.forget is None else config.forget,
     )
 
 
-def _next_state(state: State, step: Step, atoms: Floats, usage: Usage) -> State:
-    rest = usage.rest if step.with_rest else state.rest
-    error = (usage.pixel_sse + rest) / (usage.n_patches * step.coder.basis.n_pixels)
+def _next_state(
+    problem: Problem,
+    state: State,
+    step: Step,
+    atoms: Floats,
+    usage: Usage,
+    running: Running | None,
+) -> State:
+    sums = state.sums.add(usage)
+    count = state.count + usage.count if state.batch else usage.count
+    if step.running is not None and state.batch + 1 < problem.batches.n_batches:
+        batch = state.batch + 1
+        return replace(state, atoms=atoms, count=count, batch=batch, sums=sums, running=running)
+    n_pixels = sums.n_patches * step.coder.basis.n_pixels
+    rest, energy, variation = state.rest, state.energy, state.variation
+    if step.with_rest:
+        rest = sums.rest
+        energy, variation = sums.energy / n_pixels, sums.variation / n_pixels
+    error = (sums.pixel_sse + rest) / n_pixels
     return State(
         iteration=state.iteration + (not step.is_measuring()),
         atoms=atoms,
         history=(*state.history, error),
-        count=usage.count,
+        count=count,
         rest=rest,
+        energy=energy,
+        variation=variation,
         finished=step.is_measuring(),
+        running=running,
     )
 
 
@@ -255,6 +375,12 @@ def load_part(part: Part, basis: SteerableBasis) -> MemoryPart:
     """A task's patches with their coordinates."""
     coords, rest = part.source.read_with_rest(basis, part.start, part.stop)
     return MemoryPart(coords, rest, part.start, part.stop, part.leaf_size)
+
+
+def take_span(part: MemoryPart, start: int, stop: int) -> MemoryPart:
+    """Some of a task's patches, which are one leaf."""
+    rows = slice(start - part.start, stop - part.start)
+    return MemoryPart(part.coords[rows], part.rest[rows], start, stop, stop - start)
 
 
 def code_part(part: Part | MemoryPart, step: Step) -> AnyStatistics:
@@ -272,6 +398,9 @@ def code_part(part: Part | MemoryPart, step: Step) -> AnyStatistics:
             coords, rest = part.read(coder.basis, begin, end, step.with_rest)
             codes = coder.encode(coords, step.tolerance)
             usage, residual = measure(coder, coords, codes, begin, rest)
+            if step.with_rest:
+                energy, variation = patch_energy(coords, rest, coder.basis)
+                usage = replace(usage, energy=energy, variation=variation)
             if statistics is None:
                 statistics = step.statistics.zero(usage, coder)
             else:
@@ -281,10 +410,13 @@ def code_part(part: Part | MemoryPart, step: Step) -> AnyStatistics:
     return tree.total()
 
 
-def solve_pass(statistics: AnyStatistics, step: Step) -> tuple[Floats, Usage]:
+def solve_pass(statistics: AnyStatistics, step: Step) -> tuple[Floats, Usage, Running | None]:
     """New atoms from the merged statistics, or the same ones after a pass that only measures."""
-    coder = step.coder
+    coder, usage = step.coder, statistics.usage
     if isinstance(statistics, MeasureStatistics):
-        return coder.atoms, statistics.usage
+        return coder.atoms, usage, None
+    if step.running is not None and isinstance(statistics, ModStatistics):
+        atoms, running = update_online(step.running, statistics, coder, step.forget)
+        return atoms, usage, running
     new = solve(statistics, coder.atoms, coder.basis, step.replace_twins)
-    return new, statistics.usage
+    return new, usage, None

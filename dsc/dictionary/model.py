@@ -16,17 +16,19 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis
 from dsc.dictionary.cards import state_card
-from dsc.dictionary.checkpoint import check_learned
+from dsc.dictionary.checkpoint import ENERGIES, check_learned
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.encode import (
     Coded,
     EncodeStep,
+    check_coef_type,
     create_codes,
     encode_part,
     encode_parts,
     join_codes,
 )
-from dsc.dictionary.loop import State
+from dsc.dictionary.loop import State, share_left
+from dsc.dictionary.notes import learning_notes
 from dsc.dictionary.plot import plot_atoms
 from dsc.dictionary.reconstruct import RebuildStep, Rebuilt, rebuild
 from dsc.dictionary.run import MODEL, Run
@@ -34,7 +36,7 @@ from dsc.engine import open_engine, part_tasks
 from dsc.errors import DscError
 from dsc.patches import PatchSource, as_source
 from dsc.pursuit import Coder, Codes
-from dsc.show import Card, Stage
+from dsc.show import Card, Stage, percent
 from dsc.store import as_written, basis_sizes, basis_variables, create, open_store, read_basis
 
 if TYPE_CHECKING:
@@ -65,6 +67,11 @@ class Dictionary:
         What it was learned from: `fingerprint`, `n_patches`, `center`, `unit`.
     numerics
         Library versions and CPU that the bits depend on.
+    energy
+        Mean energy per pixel of the disk, of the patches as prepared; NaN if it is not known, as in
+        models of earlier versions.
+    variation
+        The same about the mean of each patch.
     """
 
     atoms: Floats
@@ -74,12 +81,14 @@ class Dictionary:
     count: NDArray[np.int64] = field(repr=False)
     patches: dict[str, Any] = field(repr=False)
     numerics: dict[str, str] = field(repr=False)
+    energy: float = field(default=math.nan, repr=False)
+    variation: float = field(default=math.nan, repr=False)
 
     def __repr__(self) -> str:
         return (
             f"Dictionary({len(self.atoms)} atoms, {self.basis.name} basis, diameter "
             f"{self.basis.diameter}, sparsity {self.config.sparsity}, {self.n_angles} angles, "
-            f"mse {self.mse:.3g})"
+            f"{percent(self.share)} of the energy left, mse {self.mse:.3g})"
         )
 
     @cached_property
@@ -93,6 +102,11 @@ class Dictionary:
         return self.coder.code_angles
 
     @property
+    def share(self) -> float:
+        """Share of the energy of the patches that is left after the final coding pass."""
+        return share_left(self.mse, self.energy)
+
+    @property
     def mse(self) -> float:
         """Mean squared error per pixel of the disk after the final coding pass."""
         return float(self.history[-1])
@@ -103,9 +117,29 @@ class Dictionary:
         return int((self.count == 0).sum())
 
     @property
+    def notes(self) -> list[str]:
+        """What is odd about it, one line each: unused atoms, constant data, too few patches."""
+        return learning_notes([self._state], [self.patches["n_patches"]])
+
+    @property
+    def _state(self) -> State:
+        history, energies = tuple(self.history.tolist()), (self.energy, self.variation)
+        return State(0, self.atoms, history, self.count, np.nan, *energies, finished=True)
+
+    @property
     def atoms_pixels(self) -> Floats:
-        """(atom, y, x) the atoms as images, NaN outside the disk."""
+        """(atom, y, x), or (atom, y, x, channel): the atoms as images, NaN outside the disk."""
         return self.basis.to_image(self.atoms)
+
+    @property
+    def n_channels(self) -> int:
+        """Channels of a patch."""
+        return self.basis.n_channels
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How its images were read, if not as grey ones by their type: channel, level, ranges."""
+        return dict(self.patches.get("reading", {}))
 
     @property
     def sha256(self) -> str:
@@ -114,21 +148,24 @@ class Dictionary:
 
     def card(self) -> Card:
         """The atoms and the key numbers, for notebooks."""
-        state = State(0, self.atoms, tuple(self.history.tolist()), self.count)
-        card = state_card(state, self.basis)
+        card = state_card(self._state, self.basis)
         numbers = {
             "patches": f"{self.patches['n_patches']:,}",
             "sparsity": str(self.config.sparsity),
             "angles": str(self.n_angles),
             "basis": self.basis.name,
         }
-        return replace(card, numbers={**numbers, **card.numbers})
+        return replace(card, numbers={**card.numbers, **numbers}, alert="; ".join(self.notes))
 
     def _repr_html_(self) -> str:
         return self.card().html()
 
     def encode(
-        self, patches: Any, out: str | PathLike[str] | None = None, **engine_options: Any
+        self,
+        patches: Any,
+        out: str | PathLike[str] | None = None,
+        coef_type: str = "float32",
+        **engine_options: Any,
     ) -> Coded:
         """Code patches with this dictionary.
 
@@ -139,29 +176,39 @@ class Dictionary:
             `unit`) as the patches were that the dictionary was learned from.
         out
             Path or URL of a new store for the codes; None keeps them in memory.
+        coef_type
+            "float32", or "float16": coefficients rounded to 11 binary digits, in half the bytes.
+            Those beyond 65504 are refused; below 6e-5 digits are lost. The `share` and `mse` of
+            the result, and the `error` of each patch, are those of the rounded ones.
         **engine_options
             scheduler, n_workers, memory_limit, patience, tls and progress, as in `dsc.learn_many`.
 
         Returns
         -------
-        `Coded` with `n_patches`, `mse` and `codes`, which are read when they are asked for.
+        `Coded` with `n_patches`, `share`, `mse`, and `codes`, which are read when asked for.
         """
         begin = time.perf_counter()
+        check_coef_type(coef_type)
         source = self._source(patches)
         with open_engine(**engine_options) as engine:
-            parts = encode_parts(source, engine)
-            store = None if out is None else create_codes(out, self.coder, source)
-            step = EncodeStep(self.coder, store, self.config.stop(self.basis))
+            store = None
+            if out is not None:
+                store = create_codes(out, self.coder, source, engine, coef_type)
+            parts = encode_parts(source, engine, store)
+            step = EncodeStep(self.coder, store, self.config.stop(self.basis), coef_type)
             tasks = part_tasks(encode_part, parts, step)
             with nullcontext() if store is None else store.writing():
                 results = engine.compute(tasks, Stage("code the patches", source.n_patches))
         # the exact sum, rounded once: the same for any chunks and tasks
-        sse = math.fsum(error for errors, _ in results for error in errors)
-        mse = sse / (source.n_patches * self.basis.n_pixels)
+        measures = [pair for pairs, _ in results for pair in pairs]
+        sse, energy = (math.fsum(values) for values in zip(*measures, strict=True))
+        mse, share = sse / (source.n_patches * self.basis.n_pixels), share_left(sse, energy)
         pieces = [piece for _, kept in results for piece in kept]
-        read = join_codes(pieces, None if store is None else store.finish())
+        stored = None if store is None else store.finish()
         url = None if out is None else str(out)
-        return Coded(source.n_patches, mse, time.perf_counter() - begin, url, read)
+        per_patch = None if stored is None else stored.n_bytes / source.n_patches
+        seconds, read = time.perf_counter() - begin, join_codes(pieces, stored)
+        return Coded(source.n_patches, share, mse, seconds, url, per_patch, read)
 
     def _source(self, patches: Any) -> PatchSource:
         """Patches prepared as those that this dictionary was learned from.
@@ -174,6 +221,10 @@ class Dictionary:
             raise DscError(
                 f"patches: found diameter {source.diameter}, need {self.basis.diameter}, that of "
                 "the dictionary"
+            )
+        if (n_found := getattr(source, "n_channels", 1)) != self.n_channels:
+            raise DscError(
+                f"patches: found {n_found} channels, need {self.n_channels}, as the dictionary has"
             )
         if (source.center, source.unit) != (center, unit):
             found, wanted = (
@@ -188,18 +239,23 @@ class Dictionary:
         return source
 
     def decode(self, codes: Codes) -> Floats:
-        """Pixels of codes: (patch, y, x), NaN outside the disk."""
+        """Pixels of codes: (patch, y, x), with several channels (patch, y, x, channel).
+
+        NaN outside the disk.
+        """
         return self.basis.to_image(self.basis.reconstruct(self.coder.decode(codes)))
 
     def reconstruct(self, image: Any, stride: int = 1, **engine_options: Any) -> Floats:
-        """An image from its coded patches, overlapping ones averaged: (y, x).
+        """An image from its coded patches, overlapping ones averaged: (y, x), or (y, x, color).
+
+        Each color is rebuilt by itself; alpha stays.
 
         The image is mirrored at its border, so that every pixel is the centre of some patch.
 
         Parameters
         ----------
         image
-            (y, x) grey values, or the path of an image.
+            (y, x) grey values, or (y, x, color), or the path of an image.
         stride
             Pixels between patches.
         **engine_options
@@ -221,7 +277,7 @@ class Dictionary:
         Parameters
         ----------
         image
-            (y, x) grey values, or the path of an image.
+            (y, x) grey values, or (y, x, color), or the path of an image.
         stride
             Pixels between patches.
         out
@@ -232,9 +288,34 @@ class Dictionary:
         **engine_options
             scheduler, n_workers, memory_limit, patience, tls and progress, as in `dsc.learn_many`.
         """
-        center, tolerance = bool(self.patches.get("center")), self.config.stop(self.basis)
-        step = RebuildStep(self.coder, center, stride, tolerance)
+        center, unit = (bool(self.patches.get(name)) for name in ("center", "unit"))
+        stop, reading = self.config.stop(self.basis), self.reading
+        step = RebuildStep(self.coder, center, unit, stride, stop, reading)
         return rebuild(image, step, out, overwrite, resume, **engine_options)
+
+    def denoise(self, image: Any, sigma: float | None = None, **options: Any) -> Any:
+        """Remove white noise from an image with these atoms; see `dsc.denoise`."""
+        from dsc import restore
+
+        return restore.denoise(image, sigma, self, **options)
+
+    def inpaint(self, image: Any, mask: Any = None, **options: Any) -> Any:
+        """Fill the missing pixels of an image with these atoms; see `dsc.inpaint`."""
+        from dsc import restore
+
+        return restore.inpaint(image, mask, self, **options)
+
+    def orientation(self, image: Any, **options: Any) -> xarray.Dataset:
+        """Which way structures run at each pixel of an image; see `dsc.orientation`."""
+        from dsc import maps
+
+        return maps.orientation(image, self, **options)
+
+    def features(self, image: Any, kind: str = "invariant", **options: Any) -> xarray.DataArray:
+        """Which atoms are at work around each pixel of an image; see `dsc.features`."""
+        from dsc import maps
+
+        return maps.features(image, self, kind, **options)
 
     def plot(self, columns: int = 10) -> Figure:
         """The atoms as a grid of disks, most used first."""
@@ -244,10 +325,11 @@ class Dictionary:
         """Atoms (as coordinates and as images), uses and history, with named dimensions."""
         import xarray
 
+        pixels = self.atoms_pixels
         return xarray.Dataset(
             {
                 "atoms": (("atom", "coord"), self.atoms),
-                "atoms_pixels": (("atom", "y", "x"), self.atoms_pixels),
+                "atoms_pixels": (("atom", "y", "x", "channel")[: pixels.ndim], pixels),
                 "count": ("atom", self.count),
                 "history": ("iteration", self.history),
             },
@@ -259,15 +341,18 @@ class Dictionary:
         """Write a model store at a path or URL that does not exist yet."""
         side = self.basis.diameter
         sizes = {"atom": len(self.atoms), "iteration": len(self.history), "y": side, "x": side}
+        sizes["channel"] = self.n_channels
+        images = "atoms_pixels" if self.n_channels == 1 else "atoms_channels"
         arrays: dict[str, NDArray[Any]] = {
             "atoms": self.atoms,
-            "atoms_pixels": self.atoms_pixels,
+            images: self.atoms_pixels,
             "history": self.history,
             "count": self.count,
             "mask": self.basis.mask,
             **basis_variables(self.basis),
         }
-        store = create(url, "model", sizes | basis_sizes(self.basis), {}, self._attributes())
+        sizes |= basis_sizes(self.basis)
+        store = create(url, "model", sizes, {}, self._attributes(), (images,))
         with store.writing():
             for name, array in arrays.items():
                 store.write(name, 0, array)
@@ -287,6 +372,7 @@ class Dictionary:
                 count=store.read("count"),
                 patches={**attributes["patches"]},
                 numerics={**attributes["numerics"]},
+                **{name: _number(attributes.get(name)) for name in ENERGIES},
             )
             check_learned(model.history, model.count, model.patches["n_patches"])
             if model.coder.sha256 != attributes["atoms_sha256"]:  # also refuses what is no atom
@@ -295,6 +381,8 @@ class Dictionary:
 
     def _attributes(self) -> dict[str, Any]:
         return {
+            "share": _finite(self.share),
+            "mse": self.mse,
             "config": asdict(self.config),
             "patches": self.patches,
             "numerics": self.numerics,
@@ -302,8 +390,17 @@ class Dictionary:
             "diameter": self.basis.diameter,
             "n_angles": self.n_angles,
             "atoms_sha256": self.sha256,
-            "mse": self.mse,
+            **{name: _finite(getattr(self, name)) for name in ENERGIES},
         }
+
+
+def _finite(value: float) -> float | None:
+    """A number for JSON, which has no NaN."""
+    return value if math.isfinite(value) else None
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
 
 
 def load_dictionary(path: str | PathLike[str]) -> Dictionary:

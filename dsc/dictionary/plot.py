@@ -49,7 +49,7 @@ def plot_disks(
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.imshow(
-        canvas[..., [0, 0, 0, 1]],
+        canvas if canvas.shape[2] == 4 else canvas[..., [0, 0, 0, 1]],
         extent=(0, n_x, n_y, 0),
         interpolation="none",  # an SVG then holds the pixels as they are
         aspect="auto",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -13,12 +13,23 @@ from numpy.typing import NDArray
 from dsc.dictionary import kernels
 from dsc.engine import open_engine
 from dsc.errors import DscError
-from dsc.images import Image
+from dsc.images import Image, Joined, to_dtype, to_grey
 from dsc.patches import cut_grid
 from dsc.pursuit import Coder
-from dsc.show import Notice
+from dsc.show import Notice, percent
 from dsc.store import Store
-from dsc.tiling import VALUES, Output, TileJob, Window, as_image, check_size, map_tiles
+from dsc.tiling import (
+    CHANNELS,
+    VALUES,
+    Output,
+    TileJob,
+    Window,
+    as_image,
+    check_size,
+    image_for,
+    map_tiles,
+    n_colors,
+)
 
 ROWS = 16  # rows of patches coded at a time
 MEASURES = ("error", "value", "energy")  # maps whose sums say how good it is
@@ -47,28 +58,38 @@ class Rebuilt:
     share: float
     psnr: float
     url: str | None
-    _place: Floats | Store = field(repr=False)
+    _place: Floats | Store = field(repr=False)  # (channel, y, x)
+    _ranges: tuple[tuple[float, float], ...] = field(default=(), repr=False)
 
     @property
     def image(self) -> Floats:
-        """(y, x) grey values, read from the store if they are in one."""
-        if isinstance(self._place, Store):
-            return np.asarray(self._place.read(VALUES)[0])
-        return self._place
+        """(y, x) or (y, x, channel) values, read if they are stored.
+
+        In [0, 1] for whole numbers; where the dictionary has ranges, in their units.
+        """
+        return self.pixels(np.dtype(np.float32))
+
+    def pixels(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """The same as pixels of a type, whole numbers rounded and clipped."""
+        maps = self._place.read(VALUES) if isinstance(self._place, Store) else self._place
+        values = np.ascontiguousarray(maps[0] if len(maps) == 1 else np.moveaxis(maps, 0, 2))
+        return to_dtype(values, dtype, self._ranges)
 
     def line(self) -> str:
         """How good it is, in one line."""
-        return f"{100 * self.share:.3g} % of the energy left, PSNR {self.psnr:.2f} dB"
+        return f"{percent(self.share)} of the energy left, PSNR {self.psnr:.2f} dB"
 
 
 @dataclass(frozen=True, eq=False)
 class RebuildStep:
-    """What all tiles share: the coder, whether means are kept apart, pixels between patches."""
+    """What all tiles share."""
 
     coder: Coder
-    center: bool
-    stride: int
+    center: bool  # whether the means of disks are kept apart; and their norms
+    unit: bool
+    stride: int  # pixels between patches
     tolerance: float  # residual energy at which the coding of a disk stops
+    reading: dict[str, Any]  # of the dictionary
 
 
 def rebuild(
@@ -81,35 +102,53 @@ def rebuild(
 ) -> Rebuilt:
     """Rebuild an image; see `Dictionary.rebuild`."""
     diameter = step.coder.basis.diameter
-    source = as_image(image)
+    coder, n_channels = step.coder, step.coder.basis.n_channels
+    if n_channels > 1 or step.reading:
+        source = image_for(image, step.reading, n_channels)
+        colors: tuple[str, ...] = ()
+    else:
+        source, colors = _open(image)
     _check(source, diameter, step.stride)
-    coder = step.coder
+    together = tuple(f"channel {number}" for number in range(n_channels))
     job = TileJob(
         "rebuild the image",
-        rebuild_tile,
+        rebuild_colors if colors else rebuild_tile,
         step,
         margin=diameter - 1,
-        channels=("rebuilt",),
-        pixel_bytes=48 + 16 * ROWS,
-        measure=measure_tile,
+        channels=colors or (together if n_channels > 1 else ("rebuilt",)),
+        pixel_bytes=(48 + 16 * ROWS) * n_channels,
+        measure=measure_colors if colors else measure_tile,
         identity=f"{coder.sha256} {coder.pursuit} {coder.sparsity} {coder.code_angles} "
-        f"{step.center} {step.stride}",
+        f"{step.center} {step.unit} {step.stride} {step.tolerance}",
+        raw=bool(colors),
     )
     with open_engine(**engine_options) as engine:
         done = map_tiles(source, job, Output(out, overwrite, resume), scheduler=engine)
-        place = done.store if done.values is None else done.values[0]
+        place = done.store if done.values is None else done.values
         assert place is not None
-        n_pixels = math.prod(source.shape)
-        error, value, energy = (float(v) for v in done.sums[1:])
-        about_mean = max(0.0, energy - value**2 / n_pixels)
-        low, high = float(done.low[2]), float(done.high[2])
+        n_pixels, measures = math.prod(source.shape), slice(len(job.channels), None)
+        error, value, energy = done.sums[measures].reshape(-1, len(MEASURES)).T  # (color,)
+        about_mean = max(0.0, float(np.sum(energy - value**2 / n_pixels)))
+        low, high = float(done.low[measures][1::3].min()), float(done.high[measures][1::3].max())
         peak = 1.0 if low >= 0 and high <= 1 else high - low
-        mse = error / n_pixels
+        mse = float(error.mean()) / n_pixels
         psnr = 10 * math.log10(peak**2 / mse) if mse and peak else math.inf
-        share = error / about_mean if about_mean else 0.0
-        rebuilt = Rebuilt(mse, share, psnr, None if out is None else str(out), place)
+        share = float(error.sum()) / about_mean if about_mean else 0.0
+        planes = source.source.parts if isinstance(source.source, Joined) else (source,)
+        ranges = tuple(one.reading.range for one in planes if one.reading.range is not None)
+        rebuilt = Rebuilt(mse, share, psnr, None if out is None else str(out), place, ranges)
         engine.report(Notice(rebuilt.line()))
     return rebuilt
+
+
+def _open(image: Any) -> tuple[Image, tuple[str, ...]]:
+    """An image, and the names of its channels; none if it is grey."""
+    source = as_image(image, raw=True)
+    if isinstance(source.source, np.ndarray) and not isinstance(image, Image):
+        with np.errstate(over="ignore"):
+            source = replace(source, source=source.source.astype(np.float32))  # as it is
+    like = source.crop(0, 1, 0, 1)
+    return source, CHANNELS.get(like.shape[2], ()) if like.ndim == 3 else ()
 
 
 def _check(image: Image, diameter: int, stride: int) -> None:
@@ -137,7 +176,7 @@ def grid_span(tile: slice, size: int, diameter: int, stride: int) -> tuple[int, 
 
 
 def rebuild_tile(window: Window, step: RebuildStep) -> NDArray[np.float64]:
-    """(1, y, x) the mean of all coded disks over each pixel of a tile.
+    """(channel, y, x) the mean of all coded disks over each pixel of a tile.
 
     Every pixel adds up its disks row by row, whatever the tile.
     """
@@ -151,25 +190,58 @@ def rebuild_tile(window: Window, step: RebuildStep) -> NDArray[np.float64]:
     # from coordinates of the image to those of the window
     y0, x0 = window.y.start - window.margin, window.x.start - window.margin
     pixels = window.mirrored()[top - y0 : bottom - y0 + side, left - x0 : right - x0 + side]
-    total, cover = np.zeros(pixels.shape), np.zeros(pixels.shape)
+    shape = (basis.n_channels, *pixels.shape[:2])
+    total, cover = np.zeros(shape), np.zeros(shape)
     dy, dx = np.nonzero(basis.mask)
     n_columns = (right - left) // stride + 1
     for first in range(0, bottom - top + 1, ROWS * stride):
         last = min(first + (ROWS - 1) * stride, bottom - top)
         disks = cut_grid(pixels[first : last + side], side, stride)
-        means = disks.mean(axis=1, keepdims=True) if step.center else np.float32(0)
-        codes = coder.encode(basis.project(disks - means), step.tolerance)
-        coded = basis.reconstruct(coder.decode(codes)) + means
-        for row, y in enumerate(range(first, last + 1, stride)):
-            some = coded[row * n_columns : (row + 1) * n_columns]
-            kernels.add_disks(some, y, stride, dy, dx, total, cover)
+        each = disks.reshape(len(disks), basis.n_channels, -1)
+        means = each.mean(axis=2, keepdims=True) if step.center else np.float32(0)
+        each -= means
+        norms = _norms(disks) if step.unit else np.float32(1)
+        codes = coder.encode(basis.project(disks / norms), step.tolerance)
+        coded = (basis.reconstruct(coder.decode(codes)) * norms).reshape(each.shape) + means
+        for channel in range(basis.n_channels):
+            own = np.ascontiguousarray(coded[:, channel])
+            for row, y in enumerate(range(first, last + 1, stride)):
+                some = own[row * n_columns : (row + 1) * n_columns]
+                kernels.add_disks(some, y, stride, dy, dx, total[channel], cover[channel])
     inner = np.s_[
-        window.y.start - top : window.y.stop - top, window.x.start - left : window.x.stop - left
+        :, window.y.start - top : window.y.stop - top, window.x.start - left : window.x.stop - left
     ]
-    return np.asarray((total[inner] / cover[inner])[None])
+    return np.asarray(total[inner] / cover[inner])
+
+
+def _norms(disks: Floats) -> Floats:
+    """(disk, 1) norms; one where there is nothing."""
+    norms = np.sqrt((disks.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
+    return np.where(norms > 0, norms, 1).astype(np.float32)
+
+
+def rebuild_colors(window: Window, step: RebuildStep) -> NDArray[np.float64]:
+    """(channel, y, x) the same of each color; alpha stays."""
+    channels = [to_grey(window.pixels[:, :, c]) for c in range(window.pixels.shape[2])]
+    windows = [replace(window, pixels=pixels) for pixels in channels]
+    colors = [rebuild_tile(one, step)[0] for one in windows[: n_colors(len(windows))]]
+    return np.stack([*colors, *(one.inner() for one in windows[len(colors) :])])
+
+
+def measure_colors(window: Window, maps: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(3 · color, y, x) what `measure_tile` gives, of each color."""
+    parts = []
+    for color in range(n_colors(len(maps))):
+        own = replace(window, pixels=to_grey(window.pixels[:, :, color]))
+        parts.append(measure_tile(own, maps[color : color + 1]))
+    return np.concatenate(parts)
 
 
 def measure_tile(window: Window, maps: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(3, y, x) squared error, value and energy of every pixel."""
-    grey = window.inner().astype(np.float64)
-    return np.stack([(grey - maps[0]) ** 2, grey, grey**2])
+    """(3 · channel, y, x) squared error, value and energy of every pixel, channel by channel."""
+    values = window.inner().astype(np.float64)
+    parts = []
+    for number, rebuilt in enumerate(maps):
+        own = values if values.ndim == 2 else values[:, :, number]
+        parts += [(own - rebuilt) ** 2, own, own**2]
+    return np.stack(parts)

@@ -4,7 +4,7 @@ RUN/run.json            says that the folder is ours and what decides the result
 RUN/run.toml            options, for `dsc learn --config`
 RUN/events.jsonl        one JSON object a line
 RUN/progress.json       how far the present pass is, written anew at most twice a second
-RUN/checkpoints/…       the last complete iterations
+RUN/checkpoints/…       the last complete iterations, online batches too
 RUN/model.zarr          the result; a run that has all of its results is finished
 
 A folder is ours only if it has run.json. Nothing is ever removed from any other, and from ours only
@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from math import isfinite
+from math import isfinite, nan
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -303,11 +303,23 @@ class Run:
         starts = [event for event in self.events() if event["event"] == "start"]
         return int(starts[-1]["plan"]["graph_size"]) if starts else 0
 
+    @property
+    def share(self) -> float:
+        """Share of the energy left after the last pass; NaN if the log does not say."""
+        passes = [event for event in self.events() if event["event"] == "iteration"]
+        return float(passes[-1].get("share", nan)) if passes else nan
+
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about what was learned, one line each."""
+        passes = [event for event in self.events() if event["event"] == "iteration"]
+        return [str(note) for note in passes[-1].get("notes", ())] if passes else []
+
     def card(self) -> Card:
         """Where the run stands: its last checkpoint, how far it is, and whether it lives."""
         if not self.exists:
             return Card(str(self.path), alert="there is no run here yet")
-        alerts: list[str] = []
+        alerts = self.notes
         last = self.last(lambda text: alerts.append(f"a checkpoint cannot be read: {text}"))
         facts = RunFacts(
             self.path,
@@ -326,20 +338,22 @@ class Run:
         """Those of this run, the oldest first."""
         folder = self.path / "checkpoints"
         entries = folder.iterdir() if folder.is_dir() else ()
-        return sorted(path for path in entries if re.fullmatch(r"\d{6}\.zarr", path.name))
+        found = [path for path in entries if re.fullmatch(r"\d{6}(-\d{6})?\.zarr", path.name)]
+        return sorted(found, key=lambda path: path.stem)
 
     @property
     def iteration(self) -> int:
-        """Updates done in the last complete checkpoint."""
-        return max((int(path.stem) for path in self.checkpoints() if is_finished(path)), default=0)
+        """Passes with updates that are done in the last complete checkpoint."""
+        done = (path.stem[:6] for path in self.checkpoints() if is_finished(path))
+        return max(map(int, done), default=0)
 
     def save(self, problems: Sequence[Problem], states: Sequence[State]) -> None:
         """Write a checkpoint; older ones than the last two go."""
         self._check_there()
-        iteration = max(state.iteration for state in states)
+        name = checkpoint_name(states)
         folder = self.path / "checkpoints"
         folder.mkdir(exist_ok=True)  # but not the run folder, if that was removed
-        path = folder / f"{iteration:06d}.zarr"
+        path = folder / f"{name}.zarr"
         if is_finished(path):  # and damaged, since the run went on from an earlier one
             remove_store(path)
         save_checkpoint(path, problems, states)
@@ -363,6 +377,15 @@ class Run:
             except (DscError, OSError) as error:
                 say(f"{error}; going on from an earlier checkpoint")
         return None
+
+
+def checkpoint_name(states: Sequence[State]) -> str:
+    """What a checkpoint is called: by the pass, and inside one by the batch too (000001-000012)."""
+    inside = [state for state in states if state.batch]
+    if not inside:
+        return f"{max(state.iteration for state in states):06d}"
+    iteration, batch = (min(s.iteration for s in inside), max(s.batch for s in inside))
+    return f"{iteration:06d}-{batch:06d}"
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -409,9 +432,11 @@ def describe(path: str | PathLike[str]) -> dict[str, Any]:
         passes = [event for event in run.events() if event["event"] == "iteration"]
         about = {"kind": "run", "finished": run.finished, "passes": len(passes)}
         if passes:
-            about["mse"] = passes[-1]["mse"]
+            about |= {name: passes[-1][name] for name in ("share", "mse") if name in passes[-1]}
         return {**about, **run.options()}
     store = open_store(path)
     attributes = {name.removeprefix("dsc_"): value for name, value in store.attributes.items()}
     arrays = {name: list(store.shape(name)) for name in store.variables}
+    if store.kind == "codes" and (n_patches := store.shape("atom")[0]):
+        attributes["bytes_per_patch"] = store.n_bytes / n_patches
     return {"kind": store.kind, **attributes, "arrays": arrays}

@@ -1,6 +1,6 @@
 """Execution: the plan, the merge tree, and one map-reduce for every Dask scheduler."""
 
-from dsc.engine.mapreduce import Job, job_graph, part_tasks
+from dsc.engine.mapreduce import Job, Piece, job_graph, part_tasks
 from dsc.engine.numerics import fingerprint_difference, numerics_fingerprint
 from dsc.engine.plan import (
     BLOCK,

@@ -20,14 +20,23 @@ MARK = "dsc"  # begins the token in the keys of our tasks
 Key = str | tuple[str, int]
 
 
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A part that is made out of a delayed one by the task over it: make(part, *arguments)."""
+
+    make: Callable[..., Any]
+    part: Delayed
+    arguments: tuple[Any, ...]
+
+
 @dataclass(frozen=True)
 class Job:
     """One reduction: finish(merged values of map(part, shared), shared).
 
     The functions are module-level. Parts are in order, each an aligned run of leaves, and travel
-    with their task, or are delayed values that the cluster keeps; `shared` goes to every task, and
-    is a value that Dask does not look into; `fan_in`, a power of two, results are merged by one
-    task. The name, of a class for instance, is seen in the keys of the tasks.
+    with their task, or are delayed values that the cluster keeps, or pieces of these; `shared` goes
+    to every task, and is a value that Dask does not look into; `fan_in`, a power of two, results
+    are merged by one task. The name, of a class for instance, is seen in the keys of the tasks.
     """
 
     map: Callable[[Any, Any], Any]
@@ -91,6 +100,9 @@ def _add_map(graph: dict[Key, Any], key: Key, task: tuple[Any, Any, str]) -> Non
     if isinstance(part, Delayed):
         graph.update(part.dask)
         graph[key] = (function, part.key, shared)
+    elif isinstance(part, Piece):
+        graph.update(part.part.dask)
+        graph[key] = (function, (part.make, part.part.key, *part.arguments), shared)
     else:
         graph[key] = (partial(function, part), shared)
 

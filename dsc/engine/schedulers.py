@@ -50,6 +50,10 @@ class Engine:
         Keys of tasks over parts that workers of a cluster have finished.
     meter
         Tells listeners what happens and how far the tasks are.
+    workers
+        The workers of a cluster whose threads and memory are counted.
+    limit
+        Bytes that all of them may use, if somebody said so.
     """
 
     scheduler: Any
@@ -58,6 +62,26 @@ class Engine:
     watch: Any = None
     finished: set[Any] = field(default_factory=set)
     meter: Meter = field(default_factory=Meter)
+    workers: frozenset[str] = frozenset()
+    limit: int | None = None
+
+    def current(self) -> Engine:
+        """The same engine, or if workers have joined a cluster one that counts on them, too.
+
+        Resources do not shrink: a run goes on as planned when workers leave.
+        """
+        if not self.is_cluster:
+            return self
+        with self.watch.guarded():
+            found = self.watch.look(self.report)
+        if found.keys() <= self.workers:
+            return self
+        now, before = _cluster_resources(found, self.limit), self.resources
+        grown = now.n_threads > before.n_threads
+        enough = now.memory_per_thread >= before.memory_per_thread
+        return replace(
+            self, workers=frozenset(found), resources=now if grown and enough else before
+        )
 
     def compute(self, values: list[Any], stage: Stage = WORK) -> list[Any]:
         """Results of delayed values, computed in one graph; the stage says what they are for."""
@@ -78,6 +102,13 @@ class Engine:
             with self.watch.guarded():
                 self.watch.check(self.report)
                 return list(self.scheduler.persist(values))
+
+    def near(self, needed: bool = True) -> Engine:
+        """Threads of this process where tasks need what is in its memory; else this engine."""
+        if not (needed and self.is_cluster):
+            return self
+        resources = Resources(CPU_COUNT, self.resources.memory)
+        return replace(self, scheduler="threads", resources=resources, watch=None)
 
     def report(self, event: Any) -> None:
         """Tell listeners what happened."""
@@ -218,9 +249,10 @@ def _open(
             watch.check(way.report)
             ask = partial(watch.patiently, report=way.report)
             finished = stack.enter_context(prepared_workers(client, ask))
-            resources = _cluster_resources(watch.look(way.report), limit)
+            found = watch.look(way.report)
+        resources, meter = _cluster_resources(found, limit), Meter(ClusterLog(client))
         place = f"the Dask cluster {client.scheduler.address} ({resources.n_threads} threads)"
-        yield Engine(client, resources, place, watch, finished, Meter(ClusterLog(client)))
+        yield Engine(client, resources, place, watch, finished, meter, frozenset(found), limit)
 
 
 def _active_client() -> Any:

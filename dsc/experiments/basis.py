@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc import SteerableBasis, annular_basis, bessel_basis, disk_basis
-from dsc.experiments import basis_sizes
+from dsc.experiments import basis_sizes, basis_trials
 from dsc.experiments.data import natural_images
 from dsc.experiments.result import AtomGrid, Experiment, Finding, Lines, Options, Result
 from dsc.experiments.rotating import RotatedDisks, interpolate, rotated_disks
@@ -32,13 +32,15 @@ COLUMNS = {  # key of a row and format of its values
     "frame bound B": ("upper_bound", ".3g"),
     "projection loss": ("projection_loss", ".4f"),
     "rotation error, mean removed": ("error_mean_removed", ".4f"),
-    "in the trials": ("prototype", ".4f"),
     "brick": ("error_brick", ".4f"),
     "cameraman": ("error_cameraman", ".4f"),
+    "in the trials": ("prototype", ""),
     "mean kept": ("error_mean_kept", ".5f"),
     "coding error × 10³": ("coding_error", ".3f"),
     "ms to code": ("coding_ms", ".0f"),
+    "s to build": ("build_s", ".2f"),
 }
+PRINTED = 0.5e-4  # half a unit of the last digit that the trials printed
 NO_VALUES = dict.fromkeys(key for key, _ in COLUMNS.values())
 Row = dict[str, Any]  # one way to rotate, at one diameter; errors are fractions of the energy
 
@@ -63,12 +65,17 @@ def run(options: Options) -> Result:
             for name, image in single.items()
         }
         bases = [*(make(diameter) for make in BASES.values()), *sizes]
+        if diameter == basis_sizes.CODED_DIAMETER:
+            bases += [basis_trials.pair_basis(diameter, n) for n in basis_trials.PAIR_SIZES]
+            bases.append(basis_trials.natural_basis(diameter, images))
         for basis in bases:
             row = _measure_basis(basis, disks)
             row |= {f"error_{name}": part.error(part.steered(basis)) for name, part in each.items()}
             if diameter == basis_sizes.CODED_DIAMETER:
                 error, seconds = basis_sizes.coding(basis, pixels, n_iterations, n_seeds)
                 row |= {"coding_error": 1e3 * error, "coding_ms": 1e3 * seconds}
+            if basis.name == "disk":
+                row["build_s"] = basis_sizes.build_seconds(diameter)
             rows.append(row)
         rows += [_measure_interpolation(method, diameter, disks) for method in INTERPOLATIONS]
     return Result(
@@ -94,9 +101,14 @@ def run(options: Options) -> Result:
             f"Coding: M = {basis_sizes.N_ATOMS}, K = {basis_sizes.SPARSITY}, {n_iterations} "
             f"iterations from random atoms, mean of {n_seeds} seed(s), which differ by 5 % from "
             "each other; error per pixel, and CPU time of all threads to code all patches once.",
-            f"In the trials: what was measured, with other patches of these images, before the "
-            "basis was built. At the diameters with several sizes of the disk basis "
+            f"In the trials: the errors (all images, brick, cameraman) measured with other patches "
+            "before the basis was built. At the diameters with several sizes of the disk basis "
             f"{MANY} patches an image are rotated.",
+            "A pair: analysis and synthesis functions that differ, the best ones in closed form. "
+            "It rotates with half the error, since nothing asks it to give a patch back: its "
+            "coordinates are not an isometry (frame bounds), on which tolerances, denoising and "
+            "errors in coordinates rest. So the default stays orthonormal. The spectrum fitted to "
+            "the images themselves makes no difference.",
             *basis_sizes.NOTES,
         ),
     )
@@ -105,11 +117,11 @@ def run(options: Options) -> Result:
 def _measure_basis(basis: SteerableBasis, kept: RotatedDisks) -> Row:
     removed = kept.without_mean()
     rest = basis.project_with_rest(removed.before)[1]
-    kind = basis.name.split(",")[0]
+    trial = _in_the_trials(basis.diameter, basis.name, basis.n_coords)
     return NO_VALUES | {
         "diameter": basis.diameter,
         "method": basis.name,
-        "prototype": basis_sizes.PROTOTYPE.get((basis.diameter, kind, basis.n_coords)),
+        "prototype": ", ".join(f"{error:.4f}" for error in trial) or None,
         "error_mean_removed": removed.error(removed.steered(basis)),
         "error_mean_kept": kept.error(kept.steered(basis)),
         "n_pixels": basis.n_pixels,
@@ -119,6 +131,13 @@ def _measure_basis(basis: SteerableBasis, kept: RotatedDisks) -> Row:
         "upper_bound": basis.frame_bounds[1],
         "projection_loss": float(rest.sum(dtype=np.float64) / (removed.before**2).sum()),
     }
+
+
+def _in_the_trials(diameter: int, method: str, n_coords: int) -> tuple[float, ...]:
+    kind, _, other = method.partition(",")
+    if "spectrum" in other:
+        return ()
+    return basis_sizes.PROTOTYPE.get((diameter, kind, n_coords), ())
 
 
 def _measure_interpolation(method: str, diameter: int, kept: RotatedDisks) -> Row:
@@ -176,8 +195,18 @@ def _findings(rows: list[Row]) -> tuple[Finding, ...]:
     diameters = list(dict.fromkeys(row["diameter"] for row in rows))
     annular = next(r for r in rows if (r["diameter"], r["method"]) == (PAPER_DIAMETER, "annular"))
     counts = (annular["n_pixels"], annular["n_coords"])
-    tried = [row for row in rows if row["prototype"] and row["method"].startswith("disk")]
-    ratios = [row["error_mean_removed"] / row["prototype"] for row in tried]
+    measured = ("error_mean_removed", "error_brick", "error_cameraman")
+    ratios, within = [], []
+    for row in rows:
+        if row["method"].startswith("disk"):
+            tried = _in_the_trials(row["diameter"], row["method"], row["n_coords"])
+            for key, then in zip(measured, tried, strict=False):
+                ratios.append(row[key] / then)
+                within.append(row[key] <= 1.02 * (then + PRINTED))
+    pair = min(
+        (row for row in rows if row["method"].startswith("pair")), key=lambda r: r["coding_error"]
+    )
+    coded = next(r for r in rows if (r["diameter"], r["method"]) == (PAPER_DIAMETER, "disk"))
 
     def better_than(other: str) -> Finding:
         n_better = sum(error[n, "disk"] < error[n, other] for n in diameters)
@@ -210,10 +239,22 @@ def _findings(rows: list[Row]) -> tuple[Finding, ...]:
         better_than("annular"),
         better_than("bessel"),
         Finding.added(
-            "the disk basis rotates as well as it did in the trials (error at most 1.02 ×)",
-            f"{min(ratios):.2f} to {max(ratios):.2f} × the error of the trials",
-            max(ratios) <= 1.02,
-            "Patches differ from those of the trials: so does the error, by up to 3 %.",
+            "the disk basis rotates as well as it did in the trials (error at most 1.02 ×, to half "
+            "a unit of the last digit)",
+            f"{min(ratios):.2f} to {max(ratios):.2f} × the {len(ratios)} errors of the trials",
+            all(within),
+            "Patches differ from those of the trials, and so does the error.",
+        ),
+        Finding.added(
+            "no pair of bases that are not orthonormal codes better at as many coordinates",
+            f"the best pair (n = {pair['n_coords']}) rotates with {pair['error_mean_removed']:.4f} "
+            f"against {coded['error_mean_removed']:.4f} and codes with {pair['coding_error']:.3f} "
+            f"against {coded['coding_error']:.3f} (n = {coded['n_coords']})",
+            all(
+                row["coding_error"] > coded["coding_error"]
+                for row in rows
+                if row["method"].startswith("pair") and row["n_coords"] <= coded["n_coords"]
+            ),
         ),
         against_bicubic(ZEROS, "with zeros outside the disk"),
         against_bicubic("bicubic", "that makes the best of the rim"),
@@ -224,8 +265,8 @@ EXPERIMENT = Experiment(
     name="basis",
     title="The steerable bases",
     paper="annular harmonics, imaged for S = 3, T = (1, 5, 8); 95 elements for 97 pixels at N = 11",
-    ours="(97, 95) at N = 11, but of rank 86; the disk basis (n = 95) rotates with 0.021 of the "
-    "energy wrong, bessel 0.031, annular 0.14, bicubic 0.012: bicubic is the more accurate at "
+    ours="(97, 95) at N = 11, but of rank 86; the disk basis (n = 95) rotates with 0.022 of the "
+    "energy wrong, bessel 0.032, annular 0.14, bicubic 0.013: bicubic is the more accurate at "
     "every N",
     needs="none (six CC0 images of scikit-image, and cameraman.tif if it is in DSC_DATA; --data "
     "paper or synthetic for others)",

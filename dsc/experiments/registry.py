@@ -10,6 +10,7 @@ from dsc.errors import DscError, unknown_choice
 from dsc.experiments.basis import EXPERIMENT as BASIS
 from dsc.experiments.coding import EXPERIMENTS as CODING
 from dsc.experiments.data import CHOICES, check_paper
+from dsc.experiments.online import EXPERIMENT as ONLINE
 from dsc.experiments.orientations import EXPERIMENT as ORIENTATION
 from dsc.experiments.pursuits import EXPERIMENT as PURSUITS
 from dsc.experiments.restoring import EXPERIMENT as RESTORING
@@ -18,17 +19,20 @@ from dsc.experiments.rotation_quality import EXPERIMENT as QUALITY
 from dsc.experiments.rotation_speed import EXPERIMENT as SPEED
 from dsc.experiments.sweeps import EXPERIMENTS as SWEEPS
 from dsc.experiments.texture_bins import EXPERIMENT as TEXTURES
+from dsc.experiments.texture_mosaic import EXPERIMENT as MOSAIC
 from dsc.experiments.toy import EXPERIMENT as TOY
 
 IN_ORDER = (
     TOY,
     BASIS,
     PURSUITS,
+    ONLINE,
     *CODING,
     *SWEEPS,
     QUALITY,
     SPEED,
     TEXTURES,
+    MOSAIC,
     RESTORING,
     ORIENTATION,
 )

@@ -64,9 +64,10 @@ def cut_both(
 def rotated_disks(
     images: list[LabelledImage], diameter: int, per_image: int, n_rotations: int
 ) -> RotatedDisks:
-    """Random disks of all images, each rotated by one of `n_rotations` random angles."""
+    """Random disks of all images, each rotated by one of `n_rotations` angles around the circle."""
     rng = np.random.default_rng(diameter)
-    theta = np.resize(rng.uniform(0, 2 * np.pi, n_rotations), per_image)
+    steps = np.arange(n_rotations) + rng.uniform()  # evenly spread: few angles stand for all
+    theta = np.resize(2 * np.pi / n_rotations * steps, per_image)
     parts = []
     for image in images:
         high = np.array(image.grey.shape)[:, None] - diameter

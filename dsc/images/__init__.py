@@ -3,8 +3,26 @@
 from dsc.images.cache import CACHE, CACHE_BYTES, DECODED
 from dsc.images.convert import to_dtype, to_grey
 from dsc.images.formats import NUMPY, SUFFIXES, probe_array, take_plane
-from dsc.images.image import Image, Inputs, image_problem, open_images, scan_inputs
+from dsc.images.image import (
+    Image,
+    Inputs,
+    Joined,
+    image_problem,
+    join_channels,
+    open_images,
+    scan_inputs,
+)
 from dsc.images.inputs import is_zarr
 from dsc.images.planes import Plane
+from dsc.images.reading import (
+    ALL,
+    COLOR_NAMES,
+    Channels,
+    Range,
+    Reading,
+    ReadOptions,
+    check_range,
+    said,
+)
 from dsc.images.tiles import Tile, tiles_of
-from dsc.images.write import check_new_file, check_writable, write_pixels
+from dsc.images.write import check_writable, new_file, write_pixels

@@ -2,43 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
+from dsc.images import kernels
+from dsc.images.reading import Range, Reading, scaled
 
 REC_601 = (0.299, 0.587, 0.114)
 _LARGEST = {"bool": 1, "uint8": 255, "uint16": 65535}
+_BYTES = (np.arange(256) / 255).astype(np.float32)
+GREY = Reading()
 
 
-def to_grey(pixels: NDArray[Any]) -> NDArray[np.float32]:
-    """Grey values of (y, x) or (y, x, channel) pixels.
+def to_grey(pixels: NDArray[Any], reading: Reading = GREY) -> NDArray[np.float32]:
+    """Grey values of (y, x) or (y, x, channel) pixels, or those of one channel.
 
-    Whole numbers are divided by the largest one of their type; floats stay as they are. Color is
-    weighted as in Rec. 601, and alpha is dropped.
+    Whole numbers are divided by the largest one of their type; floats stay as they are; with a
+    range, its ends become 0 and 1. Color is weighted as in Rec. 601, and alpha is dropped.
     """
     dtype, shape = pixels.dtype, pixels.shape
-    if dtype.kind != "f" and dtype.name not in _LARGEST:
+    if dtype.kind not in "biuf" or (
+        dtype.kind != "f" and dtype.name not in _LARGEST and not reading.range
+    ):
         raise DscError(
-            f"found pixels of type {dtype}, need bool, uint8, uint16 or floats: convert it"
+            f"found pixels of type {dtype}, need bool, uint8, uint16 or floats: say which values "
+            "are black and white with --range MIN MAX, or convert it"
         )
-    if len(shape) not in (2, 3) or (len(shape) == 3 and not 1 <= shape[2] <= 4):
+    known = reading.channel is not None
+    if len(shape) not in (2, 3) or (len(shape) == 3 and not (known or 1 <= shape[2] <= 4)):
         raise DscError(f"found shape {shape}, need (y, x), or (y, x, color) with 1 to 4 channels")
     largest = _LARGEST.get(dtype.name)
     if pixels.ndim == 3:
-        pixels = _luma(pixels) if pixels.shape[2] > 2 else pixels[:, :, 0]
+        if reading.channel is not None:
+            pixels = pixels[:, :, reading.channel]
+        else:
+            pixels = _luma(pixels) if pixels.shape[2] > 2 else pixels[:, :, 0]
+    if reading.range:
+        return scaled(pixels, reading.range)
     if largest == 255 and pixels.dtype.kind == "u":
-        table: NDArray[np.float32] = (np.arange(256) / 255).astype(np.float32)
-        return np.asarray(table[pixels])
+        grey = np.empty(pixels.shape, np.float32)
+        kernels.look_up(pixels, _BYTES, grey)
+        return grey
     with np.errstate(over="ignore"):
-        grey = pixels if largest is None else pixels / np.float64(largest)
-        return np.ascontiguousarray(grey, np.float32)
+        values = pixels if largest is None else pixels / np.float64(largest)
+        return np.ascontiguousarray(values, np.float32)
 
 
-def to_dtype(grey: NDArray[np.floating], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Grey values as pixels of a type: the way back from `to_grey`, rounded and clipped."""
+def to_dtype(
+    grey: NDArray[np.floating], dtype: np.dtype[Any], ranges: Sequence[Range] = ()
+) -> NDArray[Any]:
+    """Values as pixels of a type: the way back from `to_grey`, rounded and clipped.
+
+    With ranges, one for each channel (y, x, channel), or one.
+    """
+    if ranges:
+        low, high = np.array(ranges).T  # (channel,)
+        one = low[0] if grey.ndim == 2 else low
+        span = (high - low)[0] if grey.ndim == 2 else high - low
+        pixels: NDArray[np.float64] = one + span * grey.astype(np.float64)
+        if dtype.kind == "f":
+            return pixels.astype(np.float32)
+        least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return np.asarray(np.rint(pixels.clip(least, most)), dtype)
     largest = _LARGEST.get(dtype.name)
     if largest is None:
         return grey.astype(np.float32)

@@ -2,59 +2,102 @@
 
 from __future__ import annotations
 
-import io
-import math
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import lru_cache
+from collections.abc import Callable
 from pathlib import Path
-from threading import local
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.images.limits import check_count, check_decoded
+from dsc.images.cache import DECODED
+from dsc.images.limits import check_count
+from dsc.images.microscopes import (
+    READERS,
+    decode_microscope,
+    microscope_stack,
+    open_mosaic,
+    probe_microscope,
+)
+from dsc.images.pillow import decode_frame, probe_pillow
 from dsc.images.planes import COLORS
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from dsc.images.reading import Stack
+from dsc.images.tiff import decode_tiff, open_window, probe_tiff, tiff_stack
 
 TIFF = (".tif", ".tiff")
 NUMPY = (".npy",)
 PILLOW = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ras")
-SUFFIXES = (*PILLOW, *TIFF, *NUMPY)
-
-_MODE_BYTES = {"I": 4, "F": 4, "I;16": 2, "I;16B": 2, "I;16L": 2, "I;16N": 2}  # others: 1 a band
-_local = local()  # the animation that a thread reads
-
-_PLAIN = ("MINISBLACK", "MINISWHITE", "RGB", "PALETTE")  # how TIFF pixels may be meant
+SUFFIXES = (*PILLOW, *TIFF, *NUMPY, *READERS)
 
 
-def probe(path: Path) -> list[tuple[int, tuple[int, int]]]:
+class FilePage(NamedTuple):
+    """An image of a file."""
+
+    path: Path
+    page: int
+    level: int = 0  # of a pyramid
+
+
+def check_level(level: int) -> None:
+    """Refuse a level of what is no pyramid."""
+    if level:
+        raise DscError(f"level: found {level}, need 0: only OME-Zarr and TIFF have others")
+
+
+def probe(path: Path, level: int = 0) -> list[tuple[int, tuple[int, int]]]:
     """(page, (y, x)) of every image in a file, from its header."""
     suffix = path.suffix.lower()
+    if suffix in TIFF:
+        return probe_tiff(path, level)
+    check_level(level)
     if suffix in NUMPY:
         return probe_array(np.load(path, mmap_mode="r", allow_pickle=False))
-    if suffix in TIFF:
-        return [(number, shape) for number, (_, _, shape) in enumerate(_full_pages(path))]
-    with _pillow(path) as image:
-        _check_pillow(image)
-        n_frames = getattr(image, "n_frames", 1)
-        check_count(n_frames)
-        return [(page, (image.height, image.width)) for page in range(n_frames)]
+    return probe_microscope(path) if suffix in READERS else probe_pillow(path)
 
 
-def decode(path: Path, page: int) -> NDArray[Any]:
+def read_window(source: FilePage, y: slice, x: slice) -> NDArray[Any]:
+    """A window of an image of a file: (y, x) or (y, x, channel), in its own type.
+
+    Large pages of TIFF files and mosaics are read by window, .npy files are mapped into memory;
+    any other image is decoded once, and kept for the next window.
+    """
+    path = source.path
+    if path.suffix.lower() in NUMPY:
+        return decode(source)[y, x]
+    status = path.stat()
+    key = ("file", *source, status.st_mtime_ns, status.st_size)
+    pixels = DECODED.get(key)
+    if pixels is None:
+        if (read := _window_reader(source)) is not None:
+            return read(y, x)
+        pixels = DECODED.put(key, decode(source))
+    return pixels[y, x]
+
+
+def _window_reader(source: FilePage) -> Callable[[slice, slice], NDArray[Any]] | None:
+    suffix = source.path.suffix.lower()
+    if suffix in READERS:
+        return open_mosaic(source.path, source.page)
+    return open_window(*source) if suffix in TIFF else None
+
+
+def decode(source: FilePage) -> NDArray[Any]:
     """The pixels of one image of a file: (y, x) or (y, x, channel), in their own type."""
+    path, page, level = source
     suffix = path.suffix.lower()
     if suffix in NUMPY:
         return take_plane(np.load(path, mmap_mode="r", allow_pickle=False), page)
     if suffix in TIFF:
-        return _decode_tiff(path, page)
-    return _decode_pillow(path, page)
+        return decode_tiff(path, page, level)
+    return decode_microscope(path, page) if suffix in READERS else decode_frame(path, page)
+
+
+def page_stack(path: Path) -> Stack:
+    """How the images of a file are stacked, as far as it says so."""
+    suffix = path.suffix.lower()
+    if suffix in READERS:
+        return microscope_stack(path)
+    return tiff_stack(path) if suffix in TIFF else Stack((), ())
 
 
 def probe_array(array: NDArray[Any]) -> list[tuple[int, tuple[int, int]]]:
@@ -71,137 +114,3 @@ def take_plane(array: NDArray[Any], page: int) -> NDArray[Any]:
     """One image of such an array."""
     stacked = array.ndim == 3 and array.shape[2] not in COLORS
     return array[page] if stacked else array
-
-
-@contextmanager
-def _pillow(source: Path | io.BytesIO) -> Iterator[Image]:
-    with warnings.catch_warnings():
-        _ignore_large()
-        with _open_pillow(source) as image:
-            yield image
-
-
-def _ignore_large() -> None:
-    from PIL import Image
-
-    warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit here is our own
-
-
-def _open_pillow(source: Path | io.BytesIO) -> Image:
-    from PIL import Image
-
-    try:
-        return Image.open(source)
-    except Image.DecompressionBombError as error:
-        raise DscError(f"{error} Convert it to TIFF or Zarr, which may be larger") from error
-
-
-def _check_pillow(image: Image) -> None:
-    n_bytes = _MODE_BYTES.get(image.mode, len(image.getbands()))
-    check_decoded(image.height * image.width * n_bytes)
-
-
-def _decode_pillow(path: Path, page: int) -> NDArray[Any]:
-    if page and path.suffix.lower() not in TIFF:
-        return _decode_frame(path, page)
-    with _pillow(path) as image:
-        image.seek(page)
-        return _pixels(image)
-
-
-def _decode_frame(path: Path, page: int) -> NDArray[Any]:
-    """A later frame of an animation.
-
-    Each builds on the one before it, so the file stays open for the thread's next frame.
-    """
-    status = path.stat()
-    key = (str(path), status.st_mtime_ns, status.st_size)
-    known, image = getattr(_local, "animation", (None, None))
-    with warnings.catch_warnings():
-        _ignore_large()
-        if image is None or known != key or image.tell() > page:
-            image = _open_pillow(io.BytesIO(path.read_bytes()))
-        _local.animation = (None, None)  # a broken one is not used again
-        image.seek(page)
-        pixels = _pixels(image)
-    if page + 1 < getattr(image, "n_frames", 1):
-        _local.animation = (key, image)
-    return pixels
-
-
-def _pixels(image: Image) -> NDArray[Any]:
-    _check_pillow(image)
-    parts = getattr(image, "tile", ())  # (decoder, extents, offset, raw mode)
-    if any(";16" in str(part[3]) for part in parts) and len(image.getbands()) > 1:
-        raise DscError("found colors of 16 bits, of which Pillow reads 8: convert it to TIFF")
-    if image.mode == "I" and image.format == "PNG":  # 16 bits, as some Pillows give them
-        return np.asarray(image).astype(np.uint16)
-    if image.mode in ("1", "L", "LA", "RGB", "RGBA", "I", "F") or image.mode[:4] == "I;16":
-        pixels = np.asarray(image)
-    else:
-        pixels = np.asarray(image.convert("RGBA" if "A" in image.mode else "RGB"))
-    return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
-
-
-def _full_pages(path: Path) -> tuple[tuple[int, int, tuple[int, int]], ...]:
-    """(number, offset, (y, x)) of the pages of a TIFF file, without reduced copies of others."""
-    status = path.stat()
-    return _list_pages(path, status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(maxsize=16)
-def _list_pages(path: Path, *_: int) -> tuple[tuple[int, int, tuple[int, int]], ...]:
-    """Of a file as it is now: its time and size make another call of another file."""
-    import tifffile
-
-    pages = []
-    with tifffile.TiffFile(path) as file:
-        page: Any
-        for number, page in enumerate(file.pages):
-            if not page.keyframe.is_reduced:
-                _check_tiff(page)
-                pages.append((number, page.offset, (int(page.imagelength), int(page.imagewidth))))
-    check_count(len(pages))
-    return tuple(pages)
-
-
-def _check_tiff(page: Any) -> None:
-    n_samples = 3 if page.photometric == 3 else 1  # a palette stands for colors
-    check_decoded(math.prod(page.shape) * (page.dtype.itemsize if page.dtype else 8) * n_samples)
-
-
-def _decode_tiff(path: Path, page: int) -> NDArray[Any]:
-    import tifffile
-
-    number, offset, _ = _full_pages(path)[page]
-    with tifffile.TiffFile(path) as file:
-        file.filehandle.seek(offset)
-        found: Any = tifffile.TiffPage(file, number)
-        _check_tiff(found)
-        try:
-            if found.photometric.name in _PLAIN:
-                return _plain_tiff(found)
-            reason = ""
-        except DscError:
-            raise
-        except Exception as error:  # above all compressions that it needs a further package for
-            reason = f"{error}; "
-    try:
-        return _decode_pillow(path, number)
-    except Exception as error:
-        raise DscError(f"cannot be decoded: {reason}{error}") from error
-
-
-def _plain_tiff(page: Any) -> NDArray[Any]:
-    pixels: NDArray[Any] = page.asarray()
-    if page.axes == "SYX":
-        pixels = np.moveaxis(pixels, 0, 2)
-    elif page.axes not in ("YX", "YXS"):
-        raise DscError(f"found a page with axes {page.axes}, need a flat image")
-    if page.photometric.name == "PALETTE":
-        table = (np.asarray(page.colormap) >> 8).astype(np.uint8)  # v·256 or v·257, by the writer
-        return np.moveaxis(table[:, pixels], 0, 2)
-    if page.photometric.name == "MINISWHITE" and pixels.dtype.kind in "ub":
-        top = 2**page.bitspersample - 1
-        return ~pixels if pixels.dtype.kind == "b" else (top - pixels).astype(pixels.dtype)
-    return pixels

@@ -7,11 +7,13 @@ import os
 from dsc.errors import DscError, readable
 
 VARIABLE = "DSC_MAX_IMAGE_BYTES"
-MOST_BYTES = 10**9  # of an image or a chunk that can only be decoded as a whole
+MOST_BYTES = 10**9  # of an image, a tile or a chunk that can only be decoded as a whole
+SMALLER = "store it as Zarr or TIFF in smaller chunks or tiles, which are read one by one"
+WHOLE = 64 * 2**20  # bytes: an image up to this is decoded as a whole, which is faster
 MOST_IMAGES = 100_000  # in one file or array: each is listed in the patch set
 
 
-def check_decoded(n_bytes: int, what: str = "an image") -> None:
+def check_decoded(n_bytes: int, what: str = "an image", remedy: str = SMALLER) -> None:
     """Refuse what would be too large, before it is decoded."""
     given = os.environ.get(VARIABLE, str(MOST_BYTES))
     if not (given.isascii() and given.isdigit() and len(given) < 20):
@@ -19,8 +21,7 @@ def check_decoded(n_bytes: int, what: str = "an image") -> None:
     if n_bytes > int(given):
         raise DscError(
             f"found {what} of {readable(n_bytes)} when decoded, need at most "
-            f"{readable(int(given))}: if it is what you mean, set {VARIABLE}={n_bytes}, or store "
-            "it as Zarr in smaller chunks, which are read one by one"
+            f"{readable(int(given))}: if it is what you mean, set {VARIABLE}={n_bytes}, or {remedy}"
         )
 
 

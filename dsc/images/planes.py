@@ -16,6 +16,7 @@ from zarr.abc.buffer import Buffer
 
 from dsc.errors import DscError
 from dsc.images.limits import check_count, check_decoded
+from dsc.images.reading import Stack
 from dsc.images.shards import Shards, missing_chunk
 from dsc.store import CheckedStore, normalize, read_object, reported, sha256, zarr_store
 
@@ -46,8 +47,10 @@ class Plane:
             return np.asarray(array[window])
 
 
-def open_planes(url: str | PathLike[str], missing_as_fill: bool = False) -> list[Plane]:
-    """All images of a Zarr array or of level 0 of an OME-Zarr.
+def open_planes(
+    url: str | PathLike[str], missing_as_fill: bool = False, level: int = 0
+) -> tuple[list[Plane], Stack]:
+    """All images of a Zarr array or of a level of an OME-Zarr, and how they are stacked.
 
     A 2-D array is one image, a 3-D one a stack of them, or one in color if its last axis has 3
     or 4 entries. In an OME-Zarr every time, channel and depth is an image. A chunk that is not
@@ -57,13 +60,15 @@ def open_planes(url: str | PathLike[str], missing_as_fill: bool = False) -> list
     with reported(place, "opened as Zarr"):
         node = zarr.open(zarr_store(place, read_only=True), mode="r", use_consolidated=False)
     if isinstance(node, zarr.Group):
-        path = _full_size(place, dict(node.attrs))
+        path, axes, names = _level_of(place, dict(node.attrs), level)
         array, color = node.get(path), False
     else:
-        path, array = "", node
+        path, array, axes, names = "", node, (), ()
         color = array.ndim == 3 and array.shape[-1] in COLORS
+        if level:
+            raise DscError(f"level: found {level}, need 0: {place} is an array, no OME-Zarr")
     if not isinstance(array, zarr.Array):
-        raise DscError(f"{place}: its level 0, {path!r}, is no array")
+        raise DscError(f"{place}: its level {level}, {path!r}, is no array")
     n_leading = array.ndim - 2 - color
     if n_leading < 0 or (n_leading > 1 and not path):
         raise DscError(
@@ -74,27 +79,36 @@ def open_planes(url: str | PathLike[str], missing_as_fill: bool = False) -> list
     y, x = (int(size) for size in array.shape[n_leading : n_leading + 2])
     cy, cx = (int(size) for size in array.chunks[n_leading : n_leading + 2])
     digest = _metadata_hash(place, path)
-    return [
+    planes = [
         Plane(place, path, digest, index, (y, x), (cy, cx), missing_as_fill)
         for index in product(*map(range, array.shape[:n_leading]))
     ]
+    return planes, Stack(axes[:n_leading], array.shape[:n_leading], names)
 
 
-def _full_size(url: str, attributes: dict[str, Any]) -> str:
-    """The path of level 0 in an OME-Zarr group (versions up to 0.4, and 0.5 on)."""
+def _level_of(
+    url: str, attributes: dict[str, Any], level: int
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Path, axes and names of channels of a level of an OME-Zarr (up to 0.4, and 0.5 on)."""
     if "dsc_kind" in attributes and "ome" not in attributes:
         raise DscError(f"{url}: found a store of {attributes['dsc_kind']}, need images")
-    scales = attributes.get("ome", attributes).get("multiscales")
+    about = attributes.get("ome", attributes)
+    scales = about.get("multiscales")
     try:
-        level, axes = scales[0]["datasets"][0]["path"], scales[0].get("axes", "yx")
+        paths, axes = [one["path"] for one in scales[0]["datasets"]], scales[0].get("axes", "yx")
         axes = [axis if isinstance(axis, str) else axis["name"] for axis in axes]
-    except (TypeError, KeyError, IndexError) as error:
+        channels = about.get("omero", {}).get("channels", [])
+        names = tuple(str(channel.get("label", "")) for channel in channels)
+        _ = paths[0]
+    except (TypeError, KeyError, IndexError, AttributeError) as error:
         raise DscError(
             f"{url}: found a Zarr group, need an array or an OME-Zarr: name the array inside it"
         ) from error
     if axes[-2:] != ["y", "x"]:
         raise DscError(f"{url}: found axes {', '.join(axes)}, need y and x as the last two")
-    return str(level)
+    if level >= len(paths):
+        raise DscError(f"level: found {level}, need at most {len(paths) - 1}: those of {url}")
+    return str(paths[level]), tuple(axes), names
 
 
 class _WholeStore(CheckedStore):

@@ -29,7 +29,7 @@ def missing_chunk(url: str, name: str) -> DscError:
     """The error for a chunk that is not there."""
     return DscError(
         f"{url}: {name} is missing: bring it back; if it was left out since all of it is the fill "
-        "value, extract the patches with missing_as_fill (dsc patches --missing-as-fill)"
+        "value, say so (missing_as_fill, --missing-as-fill)"
     )
 
 
@@ -80,8 +80,8 @@ class Shards:
             raise DscError(
                 f"{url}: has shards in which missing chunks cannot be told from others (codecs "
                 f"{', '.join(codec['name'] for codec in about['codecs'])}): store the array in "
-                "another way, or, if none is missing, extract the patches with missing_as_fill "
-                "(dsc patches --missing-as-fill)"
+                "another way, or, if none is missing, say so (missing_as_fill, "
+                "--missing-as-fill)"
             )
         shard = about["chunk_grid"]["configuration"]["chunk_shape"]
         endian = index[0].get("configuration", {}).get("endian", "little")

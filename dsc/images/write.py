@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +14,28 @@ from numpy.typing import NDArray
 
 from dsc.errors import DscError
 from dsc.files import write_whole
+from dsc.locks import lock_path, locked
 
 WRITABLE = (".npy", ".png", ".tif", ".tiff")
 
 
-def check_new_file(out: str) -> Path:
-    """The path of an image to be written, refused if it cannot be."""
+@contextmanager
+def new_file(out: str, overwrite: bool, source: str) -> Iterator[Path]:
+    """The path of an image to be written, for this process alone; refused if it cannot be.
+
+    What is there is replaced only if that is wanted, and never if it is the `source` of the image.
+    """
     path = Path(out)
     if path.suffix.lower() not in WRITABLE:
         raise DscError(f"out: found {out!r}, need a name that ends in .npy, .png or .tif")
-    if path.exists():
-        raise DscError(f"{out}: exists already: choose another --out, or remove it")
     if not path.parent.is_dir():
         raise DscError(f"{out}: there is no folder {path.parent}: make it first")
-    return path
+    if os.path.realpath(out) == os.path.realpath(source):
+        raise DscError(f"{out}: is the image itself: choose another --out")
+    with locked(lock_path(path), out):
+        if path.exists() and not (overwrite and path.is_file()):
+            raise DscError(f"{out}: exists already: choose another --out, or give --overwrite")
+        yield path
 
 
 def check_writable(path: Path, pixels: NDArray[Any]) -> None:

@@ -65,18 +65,24 @@ def settled_codes(how: HowToCode, coords: NDArray[np.float32]) -> Codes:
 
 @dataclass(frozen=True, eq=False)
 class HowToCode:
-    """How disks are coded: by what, whether their means are kept apart, rounds to settle."""
+    """How disks are coded: by what, and prepared how.
+
+    Disks of a `unit` dictionary have norm one, as its patches had, so that the squares of their
+    coefficients are shares of their energy, whatever the contrast.
+    """
 
     coder: Coder
-    center: bool
+    center: bool  # whether the mean of a disk is taken out
+    unit: bool  # whether what is left is divided by its norm
     tolerance: float  # residual energy at which the coding of a disk stops
-    rounds: int = 0
+    rounds: int = 0  # in which atoms settle
 
 
 def how_to_code(model: Dictionary, coder: Coder, rounds: int = 0) -> HowToCode:
     """How a dictionary codes the disks of an image, prepared as its patches were."""
     tolerance = model.config.stop(model.basis)
-    return HowToCode(coder, bool(model.patches.get("center")), tolerance, rounds)
+    center, unit = (bool(model.patches.get(name)) for name in ("center", "unit"))
+    return HowToCode(coder, center, unit, tolerance, rounds)
 
 
 def code_disks(window: Window, tops: tuple[range, range], how: HowToCode) -> Around:
@@ -88,7 +94,8 @@ def code_disks(window: Window, tops: tuple[range, range], how: HowToCode) -> Aro
     parts = []
     for first in range(rows.start, rows.stop, ROWS):
         last = min(first + ROWS, rows.stop) - 1
-        disks = cut_grid(pixels[first - y0 : last - y0 + side], side, 1, center=how.center)
+        rows_of_disks = pixels[first - y0 : last - y0 + side]
+        disks = cut_grid(rows_of_disks, side, 1, center=how.center, unit=how.unit)
         parts.append(settled_codes(how, coder.basis.project(disks)))
     shape = (len(rows), len(columns), coder.sparsity)
     atom, angle, coef = (
@@ -109,5 +116,5 @@ def code_identity(how: HowToCode) -> str:
     coder = how.coder
     return (
         f"{coder.sha256} {coder.basis.name} {coder.basis.diameter} {coder.pursuit} "
-        f"{coder.sparsity} {coder.code_angles} {how.center} {how.rounds} {how.tolerance}"
+        f"{coder.sparsity} {coder.code_angles} {how.center} {how.unit} {how.rounds} {how.tolerance}"
     )

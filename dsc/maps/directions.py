@@ -41,15 +41,20 @@ def atom_directions(atoms: NDArray[np.float32], basis: SteerableBasis) -> Direct
         energy += amount
     pixels = basis.reconstruct(atoms).astype(np.float64)
     norms = (pixels**2).sum(1)
-    varying = 1 - basis.n_pixels * pixels.mean(1) ** 2 / norms
+    means = pixels.reshape(len(atoms), basis.n_channels, -1).mean(2)  # of each channel
+    varying = 1 - basis.n_pixels * (means**2).mean(1) / norms
     coherence = np.divide(np.abs(total), energy, out=np.zeros(len(atoms)), where=energy > 0)
     return Directions(np.angle(-total) / 2, coherence, varying.clip(0, 1))
 
 
 def gradient_moments(images: NDArray[np.floating]) -> tuple[NDArray[np.complex128], Doubles]:
-    """Σ g² and Σ |g|² of images (image, y, x), NaN off the disk, by central differences."""
+    """Σ g² and Σ |g|² of images (image, y, x), NaN off the disk, by central differences.
+
+    Of images (image, y, x, channel) the sums are over channels, too.
+    """
     values = images.astype(np.float64)
     right = values[:, 1:-1, 2:] - values[:, 1:-1, :-2]
     up = values[:, :-2, 1:-1] - values[:, 2:, 1:-1]
     gradient = right + 1j * up
-    return np.nansum(gradient**2, (1, 2)), np.nansum(np.abs(gradient) ** 2, (1, 2))
+    rest = tuple(range(1, values.ndim))
+    return np.nansum(gradient**2, rest), np.nansum(np.abs(gradient) ** 2, rest)

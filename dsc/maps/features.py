@@ -24,7 +24,7 @@ from dsc.maps.coding import (
 from dsc.maps.directions import Directions, atom_directions
 from dsc.maps.orientation import code_directions, double_angles
 from dsc.maps.pooling import Pool, check_sigma
-from dsc.tiling import Output, TileJob, Window, as_image, check_size, map_tiles
+from dsc.tiling import Output, TileJob, Window, check_size, image_for, map_tiles
 
 if TYPE_CHECKING:
     import xarray
@@ -127,12 +127,14 @@ def features(
     Parameters
     ----------
     image
-        (y, x) grey values, taken as they are, or the path of an image.
+        (y, x) grey values, or (y, x, channel) for a dictionary of several channels, taken as they
+        are; or the path of an image, which is read as those were that the dictionary comes from.
     model
         A dictionary.
     kind
-        "invariant": of each atom the energy (mean of coefficient²) and the use (uses per disk),
-        pooled over all angles. "covariant": of each atom the energy by its direction relative to
+        "invariant": of each atom the energy (mean of coefficient²; of a dictionary learned with
+        `unit`, its share of the energy of a disk) and the use (uses per disk), pooled over all
+        angles. "covariant": of each atom the energy by its direction relative to
         the local orientation: along it (0°), across it (90°), and between (45°, 135°).
     out
         Path or URL of a new OME-Zarr, written tile by tile; None keeps the maps in memory.
@@ -151,7 +153,7 @@ def features(
     """
     if kind not in KINDS:
         raise unknown_choice("kind", kind, KINDS)
-    source = as_image(image)
+    source = image_for(image, model.reading, model.n_channels)
     check_size(source, model.basis.diameter)
     check_rotates(model)
     how = how_to_code(model, model.coder)

@@ -21,7 +21,7 @@ from dsc.maps.coding import (
 )
 from dsc.maps.directions import Directions, atom_directions
 from dsc.maps.pooling import Pool, check_sigma
-from dsc.tiling import Output, TileJob, Window, as_image, check_size, map_tiles
+from dsc.tiling import Output, TileJob, Window, check_size, image_for, map_tiles
 
 if TYPE_CHECKING:
     import xarray
@@ -175,7 +175,8 @@ def orientation(
     Parameters
     ----------
     image
-        (y, x) grey values, taken as they are, or the path of an image.
+        (y, x) grey values, or (y, x, channel) for a dictionary of several channels, taken as they
+        are; or the path of an image, which is read as those were that the dictionary comes from.
     model
         A dictionary of structures like those in the image. With more than one atom per patch, a
         second orientation is found where structures cross.
@@ -192,10 +193,11 @@ def orientation(
     Returns
     -------
     Dataset with dims (y, x): `angle`, degrees in [−90, 90], counter-clockwise, 0 being along x;
-    `coherence` from 0 (none, or all directions) to 1; `energy` of the codes; with more than one
-    atom per patch `angle2`, NaN where there is no second one, and `energy2`.
+    `coherence` from 0 (none, or all directions) to 1; `energy` of the codes (of a dictionary
+    learned with `unit`, its share of the energy of a disk); with more than one atom per patch
+    `angle2`, NaN where there is no second one, and `energy2`.
     """
-    source = as_image(image)
+    source = image_for(image, model.reading, model.n_channels)
     check_size(source, model.basis.diameter)
     step = orientation_step(model, sigma)
     names = ("angle", "coherence", "energy", "angle2", "energy2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
@@ -14,16 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.images import CACHE, Image, Plane, Tile, tiles_of, to_grey
+from dsc.images import CACHE, Image, Plane, Reading, Tile, tiles_of, to_grey
 from dsc.patches.kernels import MARGIN
-from dsc.patches.scan import Scan, digest
+from dsc.patches.scan import LARGEST, Scan, digest
 from dsc.store import Store, add_group, as_written
 
 if TYPE_CHECKING:
     from dsc.patches.cut import Positions
 
 URLS = "DSC_IMAGE_URLS"
-LARGEST = 2**31 - 1  # along an axis: positions are int32
 CHUNK_PIXELS = 2**18  # in a chunk of a stack of small images
 
 Floats = NDArray[np.float32]
@@ -48,6 +48,8 @@ class Run:
     stack: str | None = None  # the array that holds them, if they are stored here
     plane: Plane | None = None  # the one image of a Zarr array that is referred to, otherwise
     digests: tuple[str, ...] = ()  # SHA-256 of its tiles, by which a change is noticed
+    channel: int | None = None  # how its pixels become values, see `Reading`
+    range: tuple[float, float] | None = None
 
     @property
     def chunks(self) -> tuple[int, int, int]:
@@ -61,9 +63,10 @@ def _runs(images: list[Image], scans: list[Scan]) -> list[Run]:
     """Group images: equal shapes in a row share a stack, Zarr arrays are referred to."""
     runs: list[Run] = []
     n_stacks = 0
-    for number, (image, seen) in enumerate(zip(images, scans, strict=True)):
+    for number, (image, digests) in enumerate(zip(images, _digests(scans), strict=True)):
         if isinstance(image.source, Plane):
-            runs.append(Run(number, 1, image.shape, image.tile, None, image.source, seen.digests))
+            here = (image.shape, image.tile, None, image.source, digests)
+            runs.append(Run(number, 1, *here, *image.reading))
         elif runs and runs[-1].stack and runs[-1].shape == image.shape:
             runs[-1] = replace(runs[-1], count=runs[-1].count + 1)
         else:
@@ -73,8 +76,17 @@ def _runs(images: list[Image], scans: list[Scan]) -> list[Run]:
     return runs
 
 
-def write_album(store: Store, images: list[Image], scans: list[Scan]) -> None:
-    """Write the table of the images, and those that are not referred to."""
+class Pixels(NamedTuple):
+    """A chunk of a stack: a tile of some images of one size."""
+
+    stack: str
+    begin: int  # the place of the first of them in the stack
+    tile: Tile
+    members: list[tuple[Image, tuple[str, ...]]]  # with the hashes of their tiles
+
+
+def write_table(store: Store, images: list[Image], scans: list[Scan]) -> list[Run]:
+    """Write the table of the images; those that are not referred to are still to be written."""
     runs = _runs(images, scans)
     stacks = {
         run.stack.removeprefix("images/"): ((run.count, *run.shape), run.chunks)
@@ -82,20 +94,36 @@ def write_album(store: Store, images: list[Image], scans: list[Scan]) -> None:
         if run.stack
     }
     add_group(store, "images", stacks, {"runs": [asdict(run) for run in runs]})
+    return runs
+
+
+def pixels_of(runs: list[Run], images: list[Image], scans: list[Scan]) -> Iterator[Pixels]:
+    """The chunks of the images that are to be written."""
+    digests = _digests(scans)
     for run in runs:
         if run.stack is None:
             continue
         part = slice(run.first, run.first + run.count)
-        members = list(zip(images[part], scans[part], strict=True))
+        members = list(zip(images[part], digests[part], strict=True))
         step = run.chunks[0]
         for begin, tile in product(range(0, run.count, step), tiles_of(run.shape, run.tile)):
-            same = [_read_same(*member, tile) for member in members[begin : begin + step]]
-            store.write(run.stack, (begin, tile.y.start, tile.x.start), np.stack(same))
+            yield Pixels(run.stack, begin, tile, members[begin : begin + step])
 
 
-def _read_same(image: Image, seen: Scan, tile: Tile) -> Floats:
+def write_pixels(part: Pixels, store: Store) -> None:
+    """One task: write a chunk of images, if they are what they were."""
+    same = [_read_same(*member, part.tile) for member in part.members]
+    store.write(part.stack, (part.begin, part.tile.y.start, part.tile.x.start), np.stack(same))
+
+
+def _digests(scans: list[Scan]) -> list[tuple[str, ...]]:
+    """Those of the tiles of each channel of each image."""
+    return [digests for seen in scans for digests in seen.digests]
+
+
+def _read_same(image: Image, digests: tuple[str, ...], tile: Tile) -> Floats:
     pixels = image.read(tile.y.start, tile.y.stop, tile.x.start, tile.x.stop)
-    if digest(pixels) != seen.digests[tile.number]:
+    if digest(pixels) != digests[tile.number]:
         raise DscError(f"{image.name}: changed while it was being read: extract again")
     return pixels
 
@@ -112,15 +140,20 @@ class Album:
         """(run, 3) number of the first image, and the shape of all, of every run."""
         return np.array([(run.first, *run.shape) for run in self.runs], np.int64)
 
-    def check(self, at: Positions, diameter: int, start: int) -> None:
+    @property
+    def n_images(self) -> int:
+        """Images in all, each channel counted."""
+        return self.runs[-1].first + self.runs[-1].count
+
+    def check(self, at: Positions, diameter: int, start: int, n_channels: int = 1) -> None:
         """Refuse patches that are not inside their images; `start` is the number of the first."""
-        n_images = self.runs[-1].first + self.runs[-1].count
-        image = at.image.astype(np.int64)
+        n_images = self.n_images
+        image = at.image.astype(np.int64) * n_channels
         run = np.searchsorted(self._bounds[:, 0], image, side="right") - 1
         height, width = self._bounds[run.clip(0), 1:].T
         margin = 0 if at.rotation is None else MARGIN
         most = diameter + margin
-        bad = (image < 0) | (image >= n_images)
+        bad = (image < 0) | (image > n_images - n_channels)
         bad |= (at.y < margin) | (at.x < margin) | (at.y > height - most) | (at.x > width - most)
         if at.rotation is not None:
             bad |= ~np.isfinite(at.rotation)
@@ -162,7 +195,8 @@ class Album:
         assert run.plane is not None
         key = (self.store.url, self.store.token, "plane", image, tile.number)
         if (pixels := CACHE.get(key)) is None:
-            pixels = to_grey(run.plane.read(tile.y, tile.x))
+            reading = Reading(run.channel, run.range)
+            pixels = to_grey(run.plane.read(tile.y, tile.x), reading)
             if digest(pixels) != run.digests[tile.number]:
                 raise DscError(
                     f"{run.plane.url}: rows {tile.y.start} to {tile.y.stop}, columns "

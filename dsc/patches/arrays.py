@@ -43,10 +43,11 @@ class ArrayPatches(PatchReader):
     Attributes
     ----------
     array
-        (patch, diameter, diameter) of NumPy, Dask, Zarr, xarray or anything that is sliced alike.
-        Lazy arrays are read in pieces; Dask ones are computed where they are read.
+        (patch, diameter, diameter), or (patch, diameter, diameter, channel), of NumPy, Dask,
+        Zarr, xarray or anything that is sliced alike. Lazy arrays are read in pieces; Dask ones
+        are computed where they are read.
     center, unit
-        Subtract the mean of the disk's pixels; divide by their norm.
+        Subtract the mean of the disk's pixels, in each channel; divide by the norm of all.
 
     Examples
     --------
@@ -78,6 +79,11 @@ class ArrayPatches(PatchReader):
         """Pixels across a patch."""
         return int(self.array.shape[1])
 
+    @property
+    def n_channels(self) -> int:
+        """Channels of a patch."""
+        return int(self.array.shape[3]) if len(self.array.shape) > 3 else 1
+
     def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
         """None: arrays have no classes."""
         self._check(start, stop)
@@ -91,6 +97,7 @@ class ArrayPatches(PatchReader):
                 raise DscError("fingerprint: this is a part of a patch set, ask the whole one")
             return self._whole.fingerprint
         header = f"{self.n_patches}:{self.diameter}:{self.center}:{self.unit}"
+        header += f":{self.n_channels}" * (self.n_channels > 1)
         total = hashlib.sha256(header.encode())
         for begin in range(0, self.n_patches, ROWS):
             squares = self._squares(begin, min(begin + ROWS, self.n_patches))
@@ -112,7 +119,7 @@ class ArrayPatches(PatchReader):
 
     @property
     def _cutter(self) -> Cutter:
-        return Cutter(self.diameter, self.center, self.unit)
+        return Cutter(self.diameter, self.center, self.unit, self.n_channels)
 
     def _stored(self, *_: object) -> list[Floats]:
         return []
@@ -176,8 +183,11 @@ def _check_array(array: Any) -> None:
             f"patches: found {type(array).__name__}, need a patch set or its path, or an array "
             "(patch, y, x) of NumPy, Dask, Zarr or xarray"
         )
-    if len(shape) != 3 or shape[1] != shape[2]:
-        raise DscError(f"patches: found shape {tuple(shape)}, need (patch, diameter, diameter)")
+    if len(shape) not in (3, 4) or shape[1] != shape[2] or 0 in shape[3:]:
+        raise DscError(
+            f"patches: found shape {tuple(shape)}, need (patch, diameter, diameter), or with "
+            "channels after them"
+        )
     if np.dtype(dtype).kind not in "fiub":
         raise DscError(f"patches: found dtype {dtype}, need real numbers")
     if not isinstance(shape[0], int | np.integer):

@@ -1,59 +1,40 @@
 """`extract_patches`: from images to a patch set on disk.
 
 Images are looked at first (hashes, filter), and nothing is written before all of them are known
-to be good. What is kept of a look is a bit per window.
+to be good. What is kept of a look is a bit per window. Looking, writing images and positions, and
+projecting are tasks on an engine; patches have the same numbers for any tasks.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
-from itertools import accumulate
+import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis, make_basis
-from dsc.counter import choose, uniform_bits
-from dsc.errors import DscError, raise_listed
-from dsc.images import DECODED, Image, Inputs, image_problem, scan_inputs
-from dsc.patches.album import write_album
+from dsc.counter import choose
+from dsc.engine import Engine, open_engine, part_tasks
+from dsc.errors import DscError
+from dsc.images import DECODED, Inputs
+from dsc.patches.album import pixels_of, write_pixels, write_table
 from dsc.patches.config import PatchConfig
-from dsc.patches.scan import Indices, Scan, scan
+from dsc.patches.looking import Choice, look
+from dsc.patches.positions import fingerprint_of, spans_of, write_span
+from dsc.patches.reading import name_of, reading_of, sliver_note
+from dsc.patches.scan import Indices
+from dsc.patches.schema import patch_layout
 from dsc.patches.stored import StoredPatches, materialize_span, of_store
-from dsc.show import Meter, Stage, listener_of
+from dsc.show import Stage
 from dsc.store import Store, basis_sizes, basis_variables, check_free, create
-
-Columns = dict[str, NDArray[Any]]
 
 CHUNK = 2**16  # patches in a chunk
 CHUNK_BYTES = 8 * 2**20  # of coordinates in a chunk, at most
-
-
-@dataclass(frozen=True, eq=False)
-class _Choice:
-    """Images, what was seen of each, and what was asked for."""
-
-    images: list[Image]
-    scans: list[Scan]
-    config: PatchConfig
-
-    @property
-    def n_patches(self) -> int:
-        return sum(seen.n_patches for seen in self.scans)
-
-    @property
-    def label_names(self) -> list[str]:
-        return sorted({image.label for image in self.images if image.label is not None})
-
-    @property
-    def first_windows(self) -> list[int]:
-        """The number of each image's first window among all: what random choices hang on."""
-        return list(accumulate((seen.n_windows for seen in self.scans[:-1]), initial=0))
+TASK_CHUNKS = 8  # of positions that a task writes
 
 
 def extract_patches(
@@ -61,6 +42,7 @@ def extract_patches(
     out: str | PathLike[str],
     config: PatchConfig | None = None,
     progress: Callable[[Any], None] | bool | None = None,
+    **engine_options: Any,
 ) -> StoredPatches:
     """Take patches from images and write a patch set.
 
@@ -75,86 +57,103 @@ def extract_patches(
         Which patches, and what is done to them; the defaults of `PatchConfig` if it is None.
     progress
         As in `dsc.learn`.
+    **engine_options
+        scheduler, n_workers, memory_limit, patience and tls, as in `dsc.learn_many`. Images that
+        are arrays in memory are looked at by threads of this process.
 
     Returns
     -------
     The patch set, opened. A patch's number is its place in the order (image, y, x).
     """
     config = PatchConfig() if config is None else config
-    check_free(out)
-    if isinstance(progress, Meter):  # of an engine, which closes it
-        return _extract(inputs, out, config, progress)
-    meter = Meter(*listener_of(progress))
-    try:
-        return _extract(inputs, out, config, meter)
-    finally:
-        meter.close()
+    check_free(out)  # before an engine is opened
+    with open_engine(**engine_options, progress=progress) as engine:
+        return extract_many([(inputs, out, config)], engine)[0]
 
 
-def patch_fingerprint(inputs: Inputs, config: PatchConfig) -> str:
-    """The fingerprint of the patch set that `extract_patches` would make."""
-    return _fingerprint(_subset(_look(inputs, config, Meter())))
+def extract_many(
+    jobs: Sequence[tuple[Inputs, str | PathLike[str], PatchConfig]], engine: Engine
+) -> list[StoredPatches]:
+    """Several patch sets (inputs, out, config), each step of all of them in one graph."""
+    for _, out, _ in jobs:
+        check_free(out)
+    with ExitStack() as stack:
+        looked = [(inputs, config) for inputs, _, config in jobs]
+        choices = [_subset(choice) for choice in look(looked, engine)]
+        for choice in choices:
+            if choice.n_patches == 0:
+                raise DscError(_why_none(choice))
+        stores = []
+        for choice, (_, out, _) in zip(choices, jobs, strict=True):
+            store = _create(out, choice)
+            stack.enter_context(store.writing())
+            stores.append(store)
+        _write(choices, stores, engine)
+        return [of_store(store.finish()) for store in stores]
 
 
-def _extract(
-    inputs: Inputs, out: str | PathLike[str], config: PatchConfig, meter: Meter
-) -> StoredPatches:
-    choice = _subset(_look(inputs, config, meter))
-    n_patches = choice.n_patches
-    if n_patches == 0:
-        n_windows = sum(seen.n_windows for seen in choice.scans)
-        raise DscError(
-            f"found no patch with a standard deviation above {config.min_std} among {n_windows} "
-            "windows: lower min_std"
-        )
-    basis = None if config.materialize is None else make_basis(config.materialize, config.diameter)
-    store = _create(out, choice, basis)
-    with store.writing():
-        write_album(store, choice.images, choice.scans)
-        DECODED.clear()
-        _write_positions(store, choice)
+def is_set_of(found: StoredPatches, inputs: Inputs, config: PatchConfig) -> bool:
+    """Whether a patch set is the one that `extract_patches` would make."""
+    with open_engine("threads", progress=False) as engine:
+        choice = _subset(look([(inputs, config)], engine)[0])
+    reading = json.loads(json.dumps(reading_of(choice.images, config)))  # as it is stored
+    return (found.fingerprint, found.reading) == (fingerprint_of(choice), reading)
+
+
+def _write(choices: list[Choice], stores: list[Store], engine: Engine) -> None:
+    """Write images and positions, then coordinates where they are asked for."""
+    n_patches = sum(choice.n_patches for choice in choices)
+    tasks, in_memory = [], False
+    for choice, store in zip(choices, stores, strict=True):
+        images = [one for image in choice.images for one in image]
+        in_memory = in_memory or any(image.in_memory for image in images)
+        table = write_table(store, images, choice.scans)
+        parts = list(pixels_of(table, images, choice.scans))
+        tasks += part_tasks(write_pixels, parts, store)
+        n_rows = max(TASK_CHUNKS * CHUNK, store.shards("image")[0])  # powers of two: whole shards
+        tasks += part_tasks(write_span, list(spans_of(choice, n_rows)), store)
+    stage = Stage("write the patch sets" if len(stores) > 1 else "write the patch set", n_patches)
+    engine.near(in_memory).compute(tasks, stage)
+    DECODED.clear()
+    tasks = []
+    for choice, store in zip(choices, stores, strict=True):
+        basis = _basis(choice)
         if basis is not None:
             for name, array in basis_variables(basis).items():
                 store.write(name, 0, array)
-            chunk = store.chunks("coords")[0]
-            meter.begin(Stage("project the patches", n_patches))
-            for start in range(0, n_patches, chunk):
-                meter.show(start)
-                materialize_span(store, start, min(start + chunk, n_patches))
-        return of_store(store.finish())
+            step, count = store.shards("coords")[0], choice.n_patches
+            spans = [(start, min(start + step, count)) for start in range(0, count, step)]
+            tasks += part_tasks(materialize, spans, store)
+    if tasks:
+        engine.compute(tasks, Stage("project the patches", n_patches))
 
 
-def _look(inputs: Inputs, config: PatchConfig, meter: Meter) -> _Choice:
-    images, problems = scan_inputs(inputs, config.missing_as_fill)
-    scans = []
-    n_windows = sum(math.prod(image.shape) // config.stride**2 for image in images)  # about
-    meter.begin(Stage(f"look at {len(images):,} images", n_windows))
-    n_done = 0
-
-    def tick(count: int) -> None:
-        nonlocal n_done
-        n_done += count
-        meter.show(n_done)
-
-    for image in images:
-        try:
-            scans.append(scan(image, config, tick))
-        except Exception as error:  # whatever a decoder raises is the file's fault
-            problems.append(image_problem(image, error))
-    if config.per_class is not None and any(image.label is None for image in images):
-        problems.append("per_class: found images without a class, need one folder per class")
-    raise_listed("images", problems)
-    return _Choice(images, scans, config)
+def materialize(span: tuple[int, int], store: Store) -> None:
+    """One task: the coordinates of a chunk of patches."""
+    materialize_span(store, *span)
 
 
-def _subset(choice: _Choice) -> _Choice:
+def _why_none(choice: Choice) -> str:
+    """What to do if there is no patch."""
+    config, sliver = choice.config, sliver_note(choice.images, choice.scans)
+    n_windows = sum(seen.n_windows for seen in choice.scans)
+    inside = " inside the mask" if config.masks else ""
+    if config.min_std > 0:
+        varied = f" with a standard deviation above {config.min_std}"
+        remedy = sliver or "lower min_std"
+    else:
+        varied, remedy = "", "look at the mask" if inside else "too many pixels are missing (NaN)"
+    return f"found no patch{varied}{inside} among {n_windows} windows: {remedy}"
+
+
+def _subset(choice: Choice) -> Choice:
     """Thin the patches of every image or class to a random choice."""
     config, scans, firsts = choice.config, choice.scans, choice.first_windows
     if config.per_image is None and config.per_class is None:
         return choice
     chosen: dict[object, Indices] = {}
     by_image = config.per_image is not None
-    groups = [number if by_image else one.label for number, one in enumerate(choice.images)]
+    groups = [number if by_image else label for number, label in enumerate(choice.labels)]
     size = config.per_image or config.per_class or 0
     for group, seen, first in zip(groups, scans, firsts, strict=True):
         for index in seen.patches():
@@ -167,47 +166,26 @@ def _subset(choice: _Choice) -> _Choice:
     return replace(choice, scans=thinned)
 
 
-def _positions(choice: _Choice) -> Iterator[Columns]:
-    """Where the patches are, `CHUNK` at a time, in the order of their numbers."""
-    config, firsts = choice.config, choice.first_windows
-    angles = np.deg2rad(np.array(config.rotate, np.float64)).astype(np.float32)
-    waiting: list[Columns] = []
-    n_waiting = 0
-    for image, (seen, first) in enumerate(zip(choice.scans, firsts, strict=True)):
-        for index in seen.patches():
-            y, x = seen.grid.positions(index)
-            columns: Columns = {"image": np.full(len(index), image, np.int32), "y": y, "x": x}
-            if config.rotate:
-                bits = uniform_bits(config.seed, "rotate", index + first)
-                columns["rotation"] = angles[(bits % np.uint64(len(angles))).astype(np.int64)]
-            waiting.append(columns)
-            n_waiting += len(index)
-            if n_waiting >= CHUNK:
-                *full, last = _chunks(waiting)
-                yield from full
-                waiting, n_waiting = [last], len(last["image"])
-    if n_waiting:
-        yield from _chunks(waiting)
+def _basis(choice: Choice) -> SteerableBasis | None:
+    """The basis of coordinates that are stored."""
+    config = choice.config
+    if config.materialize is None:
+        return None
+    return make_basis(config.materialize, config.diameter).for_channels(choice.n_channels)
 
 
-def _chunks(parts: list[Columns]) -> list[Columns]:
-    """Columns joined, and cut into whole chunks and the rest."""
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return [
-        {name: column[begin : begin + CHUNK] for name, column in joined.items()}
-        for begin in range(0, len(joined["image"]), CHUNK)
-    ]
-
-
-def _create(out: str | PathLike[str], choice: _Choice, basis: SteerableBasis | None) -> Store:
-    config, labels = choice.config, choice.label_names
+def _create(out: str | PathLike[str], choice: Choice) -> Store:
+    config, labels, basis = choice.config, choice.label_names, _basis(choice)
     attributes: dict[str, Any] = {
         "n_patches": choice.n_patches,
         **{name: getattr(config, name) for name in ("diameter", "center", "unit")},
         "rotated": bool(config.rotate),
-        "fingerprint": _fingerprint(choice),
-        "configuration": asdict(config),
-        "image_names": [image.name for image in choice.images],
+        "fingerprint": fingerprint_of(choice),
+        "n_channels": choice.n_channels,
+        "configuration": config.to_dict(),
+        "image_names": [name_of(channels) for channels in choice.images],
+        "reading": reading_of(choice.images, config),
+        "notes": [note] if (note := sliver_note(choice.images, choice.scans)) else [],
     }
     variables = ["label"] * bool(labels) + ["rotation"] * bool(config.rotate)
     sizes, chunk = {"patch": choice.n_patches}, CHUNK
@@ -219,26 +197,6 @@ def _create(out: str | PathLike[str], choice: _Choice, basis: SteerableBasis | N
         sizes |= basis_sizes(basis)
         while chunk * basis.n_coords * 4 > CHUNK_BYTES:
             chunk //= 2
-    return create(out, "patches", sizes, {"patch": chunk}, attributes, variables)
-
-
-def _fingerprint(choice: _Choice) -> str:
-    """SHA-256 of what defines the patches: images, positions, normalisation."""
-    config, hashed = choice.config, [seen.sha256 for seen in choice.scans]
-    header = [config.diameter, config.center, config.unit, hashed]
-    hashes = {name: hashlib.sha256() for name in ("image", "y", "x", "rotation")}
-    for columns in _positions(choice):
-        for name, column in columns.items():
-            hashes[name].update(column.astype(column.dtype.newbyteorder("<")).data)
-    text = repr((header, [total.hexdigest() for total in hashes.values()]))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _write_positions(store: Store, choice: _Choice) -> None:
-    names = choice.label_names
-    label_of = np.array([names.index(p.label) if p.label else 0 for p in choice.images], np.int32)
-    for number, columns in enumerate(_positions(choice)):
-        if names:
-            columns["label"] = label_of[columns["image"]]
-        for name, column in columns.items():
-            store.write(name, number * CHUNK, column)
+    n_values = basis.n_coords + basis.n_pixels if basis is not None else 0
+    layout = patch_layout(choice.n_patches, chunk, variables, n_values)
+    return create(out, "patches", sizes, layout, attributes, variables)

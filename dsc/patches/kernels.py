@@ -29,48 +29,64 @@ def _compile(*signature):
 
 
 @njit(nogil=True, error_model="numpy", inline="never")
-def _normalize(out, p, center, unit):
-    """Center and scale row p: sums in float64, in four strands that are added at the end."""
-    n = out.shape[1]
-    whole = n - n % 4
+def _moments(out, p, first, n, center):
+    """(mean, energy, energy around the mean) of n values of row p.
+
+    Sums are in float64, in four strands that are added at the end.
+    """
+    last = first + n
+    whole = last - n % 4
     s0 = s1 = s2 = s3 = 0.0
     e0 = e1 = e2 = e3 = 0.0
-    for i in range(0, whole, 4):
+    for i in range(first, whole, 4):
         a, b = np.float64(out[p, i]), np.float64(out[p, i + 1])
         c, d = np.float64(out[p, i + 2]), np.float64(out[p, i + 3])
         s0, s1, s2, s3 = s0 + a, s1 + b, s2 + c, s3 + d
         e0, e1, e2, e3 = e0 + a * a, e1 + b * b, e2 + c * c, e3 + d * d
-    for i in range(whole, n):
+    for i in range(whole, last):
         a = np.float64(out[p, i])
         s0, e0 = s0 + a, e0 + a * a
     total = (e0 + e1) + (e2 + e3)
-    mean = ((s0 + s1) + (s2 + s3)) / n if center else 0.0
-    energy = total
-    if center:
-        e0 = e1 = e2 = e3 = 0.0
-        for i in range(0, whole, 4):
-            a, b = np.float64(out[p, i]) - mean, np.float64(out[p, i + 1]) - mean
-            c, d = np.float64(out[p, i + 2]) - mean, np.float64(out[p, i + 3]) - mean
-            e0, e1, e2, e3 = e0 + a * a, e1 + b * b, e2 + c * c, e3 + d * d
-        for i in range(whole, n):
-            a = np.float64(out[p, i]) - mean
-            e0 = e0 + a * a
-        energy = (e0 + e1) + (e2 + e3)
+    if not center:
+        return 0.0, total, total
+    mean = ((s0 + s1) + (s2 + s3)) / n
+    e0 = e1 = e2 = e3 = 0.0
+    for i in range(first, whole, 4):
+        a, b = np.float64(out[p, i]) - mean, np.float64(out[p, i + 1]) - mean
+        c, d = np.float64(out[p, i + 2]) - mean, np.float64(out[p, i + 3]) - mean
+        e0, e1, e2, e3 = e0 + a * a, e1 + b * b, e2 + c * c, e3 + d * d
+    for i in range(whole, last):
+        a = np.float64(out[p, i]) - mean
+        e0 = e0 + a * a
+    return mean, total, (e0 + e1) + (e2 + e3)
+
+
+@njit(nogil=True, error_model="numpy", inline="never")
+def _normalize(out, p, n_channels, center, unit):
+    """Center each channel of row p, and scale all channels by one factor."""
+    n = out.shape[1] // n_channels
+    mean = total = energy = 0.0
+    for first in range(0, out.shape[1], n):
+        mean, a, b = _moments(out, p, first, n, center)
+        total, energy = total + a, energy + b
     if energy <= NOTHING * total:
-        for i in range(n):
+        for i in range(out.shape[1]):
             out[p, i] = np.float32(0)
         return
     scale = 1.0 / np.sqrt(energy) if unit else 1.0
-    for i in range(n):
-        out[p, i] = np.float32((np.float64(out[p, i]) - mean) * scale)
+    for first in range(0, out.shape[1], n):
+        if n_channels > 1:
+            mean, _, _ = _moments(out, p, first, n, center)
+        for i in range(first, first + n):
+            out[p, i] = np.float32((np.float64(out[p, i]) - mean) * scale)
 
 
-@_compile(_READ, _INDEX, _INDEX, _INDEX, boolean, boolean, _OUT)
-def cut(image, start, row, offset, center, unit, out):
+@_compile(_READ, _INDEX, _INDEX, _INDEX, int64, boolean, boolean, _OUT)
+def cut(image, start, row, offset, n_channels, center, unit, out):
     """Cut disks: out[row[i]] = image[start[i] + offset], centered and scaled.
 
     image is flat; start is where a patch's window begins in it, offset where the pixels of the
-    disk are from there.
+    disk are from there, those of one channel after those of the other.
     """
     normed = center or unit
     for i in range(start.size):
@@ -78,7 +94,14 @@ def cut(image, start, row, offset, center, unit, out):
         for k in range(offset.size):
             out[p, k] = image[begin + offset[k]]
         if normed:
-            _normalize(out, p, center, unit)
+            _normalize(out, p, n_channels, center, unit)
+
+
+@_compile(_INDEX, int64, boolean, boolean, _OUT)
+def normalize(row, n_channels, center, unit, out):
+    """Center and scale rows."""
+    for i in range(row.size):
+        _normalize(out, row[i], n_channels, center, unit)
 
 
 @njit(nogil=True, error_model="numpy", inline="never")
@@ -94,12 +117,12 @@ def _weights(t, weight):
     weight[5] = t2 * t2 * t
 
 
-@_compile(_COEFFICIENTS, *[float64[::1]] * 5, _INDEX, boolean, boolean, _OUT)
-def cut_rotated(spline, y, x, rotation, dy, dx, row, center, unit, out):
+@_compile(_COEFFICIENTS, *[float64[::1]] * 5, _INDEX, int64, _OUT)
+def cut_rotated(spline, y, x, rotation, dy, dx, row, first, out):
     """Sample disks rotated counter-clockwise about their centres (y, x) from spline coefficients.
 
     dy, dx (pixel,) are the disk's pixels from its centre; the one that lands there came from the
-    place rotated back.
+    place rotated back. They are written from column `first` on.
     """
     wy, wx = np.empty(_TAPS), np.empty(_TAPS)
     for i in range(y.size):
@@ -116,9 +139,7 @@ def cut_rotated(spline, y, x, rotation, dy, dx, row, center, unit, out):
                 for b in range(_TAPS):
                     line += wx[b] * spline[iy - 2 + a, ix - 2 + b]
                 value += wy[a] * line
-            out[row[i], k] = np.float32(value / _SCALE)
-        if center or unit:
-            _normalize(out, row[i], center, unit)
+            out[row[i], first + k] = np.float32(value / _SCALE)
 
 
 @_compile(_READ_2D, int64, int64, float64, types.Array(boolean, 2, "A"))
@@ -151,3 +172,19 @@ def keep_windows(image, side, stride, min_std, out):
                     energy[j] += away * away
         for j in range(n_columns):
             out[i, j] = np.sqrt(energy[j * stride] / (count - 1)) > min_std
+
+
+@_compile(types.Array(boolean, 2, "C", readonly=True), int64, _INDEX, types.Array(boolean, 2, "A"))
+def keep_inside(inside, stride, offset, out):
+    """out[i, j] stays if all of the disk in the window at (i, j) · stride is inside (y, x).
+
+    offset (pixel,) is where the pixels of the disk are from the window's first, in flat rows.
+    """
+    flat, width = inside.ravel(), inside.shape[1]
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            begin = i * stride * width + j * stride
+            for k in range(offset.size):
+                if not flat[begin + offset[k]]:
+                    out[i, j] = False
+                    break

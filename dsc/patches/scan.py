@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.images import Image, tiles_of
+from dsc.images import Image, image_problem, tiles_of
 from dsc.patches import kernels
 from dsc.patches.config import PatchConfig
+from dsc.patches.disks import disk_offsets
 
+LARGEST = 2**31 - 1  # along an axis: positions are int32
 PIECE = 2**20  # candidates unpacked at a time
 
 Indices = NDArray[np.int64]
@@ -33,6 +35,8 @@ class Grid:
         """The grid of an image of this shape."""
         margin = kernels.MARGIN if config.rotate else 0
         least = config.diameter + 2 * margin
+        if max(shape) > LARGEST:
+            raise DscError(f"found {shape[0]} × {shape[1]} pixels, need at most {LARGEST} an axis")
         if min(shape) < least:
             raise DscError(
                 f"found {shape[0]} × {shape[1]} pixels, need at least {least} × {least} for "
@@ -64,8 +68,10 @@ class Scan:
     """What was seen of an image."""
 
     grid: Grid  # its windows
-    digests: tuple[str, ...]  # SHA-256 of every tile's grey values, row by row
+    # SHA-256 of every tile's values, row by row: of each channel
+    digests: tuple[tuple[str, ...], ...]
     sha256: str  # of the image as a whole
+    span: tuple[float, float]  # its least and largest value
     # one entry per row of tiles: the number of its first window, how many it has, and a bit for
     # each that says whether it is a patch
     kept: tuple[tuple[int, int, NDArray[np.uint8]], ...]
@@ -104,31 +110,115 @@ def digest(pixels: NDArray[np.float32]) -> str:
     return hashlib.sha256(np.ascontiguousarray(pixels, "<f4").data).hexdigest()
 
 
-def scan(image: Image, config: PatchConfig, tick: Callable[[int], None] = lambda _: None) -> Scan:
-    """Hash an image and find its patches; calls `tick` with the windows of every tile."""
-    grid = Grid.of(image.shape, config)
-    digests: list[str] = []
-    kept = []
-    flags = np.empty((0, grid.n_x), np.bool_)
-    for _, y, x in tiles_of(image.shape, image.tile):
-        pixels = image.read(y.start, y.stop, x.start, x.stop)
-        if not np.isfinite(pixels).all():
-            raise DscError(
-                f"found NaN or infinite pixels in rows {y.start} to {y.stop}, columns {x.start} "
-                f"to {x.stop}, need finite ones: replace them"
-            )
-        digests.append(digest(pixels))
-        rows = grid.inside(y, grid.n_y)
-        if x.start == 0:
-            flags = np.ones((rows.stop - rows.start, grid.n_x), np.bool_)
+@dataclass(frozen=True, eq=False)
+class Band:
+    """What was seen of one row of tiles."""
+
+    first: int  # the number of its first window, and how many it has
+    count: int
+    bits: NDArray[np.uint8]  # one for each: whether it is a patch
+    digests: tuple[tuple[str, ...], ...]  # of its tiles, in each channel
+    span: tuple[float, float]  # its least and largest value
+
+
+def bands_of(image: Image, y: slice | None = None) -> Iterator[slice]:
+    """The rows of an image's rows of tiles: of all, or of those that begin in some rows."""
+    step, rows = image.tile[0], y or slice(0, image.shape[0])
+    for top in range(rows.start, rows.stop, step):
+        yield slice(top, min(top + step, image.shape[0]))
+
+
+def scan_band(
+    channels: Sequence[Image], y: slice, config: PatchConfig, mask: Image | None = None
+) -> Band:
+    """Hash one row of tiles of an image, and find the patches that begin there.
+
+    A window is a patch if it varies enough in some channel, and if its disk has no pixel that is
+    missing (NaN) or where the mask is zero.
+    """
+    first = channels[0]
+    shape, grid = first.shape, Grid.of(first.shape, config)
+    digests: list[list[str]] = [[] for _ in channels]
+    low, high = np.inf, -np.inf
+    rows = grid.inside(y, grid.n_y)
+    flags = np.ones((rows.stop - rows.start, grid.n_x), np.bool_)
+    for _, _, x in tiles_of(shape, first.tile, y, slice(0, shape[1])):
         columns = grid.inside(x, grid.n_x)
-        if config.min_std > 0 and rows.start < rows.stop and columns.start < columns.stop:
-            extents = (grid.extent(part, config.diameter) for part in (rows, columns))
-            (y0, y1), (x0, x1) = extents  # windows that begin in this tile may reach into the next
-            window, keep = image.read(y0, y1, x0, x1), flags[:, columns]
-            kernels.keep_windows(window, config.diameter, config.stride, config.min_std, keep)
-        tick((rows.stop - rows.start) * (columns.stop - columns.start))
-        if x.stop == image.shape[1]:
-            kept.append((rows.start * grid.n_x, flags.size, np.packbits(flags)))
-    whole = hashlib.sha256(repr((image.shape, image.tile, digests)).encode()).hexdigest()
-    return Scan(grid, tuple(digests), whole, tuple(kept))
+        (y0, y1), (x0, x1) = (y.start, y.stop), (x.start, x.stop)
+        if rows.start < rows.stop and columns.start < columns.stop:
+            (y0, y1), (x0, x1) = (grid.extent(part, config.diameter) for part in (rows, columns))
+        # windows that begin in this tile may reach into the next
+        region = (y.start, max(y.stop, y1), x.start, max(x.stop, x1))
+        window = np.s_[y0 - y.start : y1 - y.start, x0 - x.start : x1 - x.start]
+        keep = flags[:, columns]
+        inside = [] if mask is None else [_is_inside(mask, region)[window]]
+        varies = np.full(keep.shape, config.min_std <= 0)
+        for image, own in zip(channels, digests, strict=True):
+            pixels = image.read_once(*region)
+            tile = pixels[: y.stop - y.start, : x.stop - x.start]
+            _check_values(tile, y, x, bool(config.rotate))
+            own.append(digest(tile))
+            low, high = np.fmin(low, tile.min()), np.fmax(high, tile.max())
+            if not keep.size:
+                continue
+            if config.min_std > 0:
+                found = np.empty(keep.shape, np.bool_)
+                how = (config.diameter, config.stride, config.min_std)
+                kernels.keep_windows(np.ascontiguousarray(pixels[window]), *how, found)
+                varies |= found
+            if np.isnan(pixels).any():
+                inside.append(~np.isnan(pixels[window]))
+        keep &= varies
+        for part in inside if keep.size else ():
+            offset = disk_offsets(config.diameter, part.shape[1])
+            kernels.keep_inside(np.ascontiguousarray(part), config.stride, offset, keep)
+    return Band(
+        rows.start * grid.n_x,
+        flags.size,
+        np.packbits(flags),
+        tuple(map(tuple, digests)),
+        (float(low), float(high)),
+    )
+
+
+def _is_inside(mask: Image, region: tuple[int, int, int, int]) -> NDArray[np.bool_]:
+    """(y, x) where a mask of any type and number of colors is not zero."""
+    try:
+        values = np.nan_to_num(mask.crop(*region))
+    except Exception as error:  # the image is not to blame
+        raise DscError(f"mask: {image_problem(mask, error)}") from error
+    return np.asarray(values != 0 if values.ndim == 2 else (values != 0).any(axis=2))
+
+
+def _check_values(pixels: NDArray[np.float32], y: slice, x: slice, rotated: bool) -> None:
+    """Refuse values that no patch can have."""
+    if np.isinf(pixels).any():
+        raise DscError(
+            f"found infinite pixels in rows {y.start} to {y.stop}, columns {x.start} to {x.stop}, "
+            "need finite ones, or NaN where they are missing"
+        )
+    if rotated and np.isnan(pixels).any():
+        raise DscError(
+            "found missing pixels (NaN), which rotated patches would blend with others: fill them "
+            "first (`dsc inpaint`), or take patches as they are"
+        )
+
+
+def join_bands(image: Image, config: PatchConfig, bands: Sequence[Band]) -> Scan:
+    """What was seen of an image, from all of its rows of tiles."""
+    digests = [sum(tiles, ()) for tiles in zip(*(band.digests for band in bands), strict=True)]
+    hashes = [
+        hashlib.sha256(repr((image.shape, image.tile, list(own))).encode()).hexdigest()
+        for own in digests
+    ]
+    whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+    lows, highs = zip(*(band.span for band in bands), strict=True)
+    kept = tuple((band.first, band.count, band.bits) for band in bands)
+    span = (float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs)))
+    return Scan(Grid.of(image.shape, config), tuple(digests), whole, span, kept)
+
+
+def scan(channels: Sequence[Image], config: PatchConfig, mask: Image | None = None) -> Scan:
+    """Hash the channels of an image and find its patches."""
+    bands = [scan_band(channels, y, config, mask) for y in bands_of(channels[0])]
+    return join_bands(channels[0], config, bands)

@@ -1,11 +1,15 @@
 """What a store of patches holds."""
 
+from __future__ import annotations
+
+from collections.abc import Collection
 from functools import partial
 
-from dsc.store import Variable, basis_schema, register
+from dsc.store import Layout, Variable, basis_schema, register, shard_rows
 
 _PATCH = ("patch",)
 _optional = partial(Variable, required=False)
+_POSITION = ("image", "y", "x", "label", "rotation")  # 4 bytes a patch each
 
 register(
     "patches",
@@ -30,3 +34,15 @@ register(
         group=True,
     ),
 )  # fmt: skip
+
+
+def patch_layout(n_patches: int, chunk: int, variables: Collection[str], n_values: int) -> Layout:
+    """How the arrays of a patch set are cut: those of positions together, coordinates with `rest`.
+
+    `variables` are the optional ones that there are; `n_values` counts the coordinates and pixels
+    of a patch, which whoever writes a shard of coordinates holds.
+    """
+    columns = [name for name in _POSITION if name in (*_POSITION[:3], *variables)]
+    shards = dict.fromkeys(columns, shard_rows(n_patches, chunk, 4 * len(columns)))
+    rows = shard_rows(n_patches, chunk, 4 * (n_values + 1))
+    return Layout({"patch": chunk}, {**shards, "coords": rows, "rest": rows})

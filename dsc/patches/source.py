@@ -10,9 +10,10 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.basis import SteerableBasis
+from dsc.basis import SteerableBasis, pixel_basis
 from dsc.errors import DscError
-from dsc.patches.cut import Cutter, disk_pixels
+from dsc.patches.cut import Cutter
+from dsc.patches.disks import disk_pixels
 from dsc.show import Card, mosaic, shades
 
 ROWS = 4096  # patches cut and projected at a time
@@ -46,6 +47,10 @@ class PatchSource(Protocol):
     @property
     def unit(self) -> bool:
         """Whether patches are divided by their norms."""
+
+    @property
+    def n_channels(self) -> int:
+        """Channels of a patch."""
 
     @property
     def fingerprint(self) -> str:
@@ -104,12 +109,13 @@ class PatchReader(ABC):
             "diameter": f"{side} pixels",
             "each": ", ".join(prepared) or "as in the image",
         }
+        if cutter.n_channels > 1:
+            numbers["channels"] = f"{cutter.n_channels}"
         if stop == start:
             return Card("patches", numbers=numbers)
         chosen = np.unique(np.linspace(start, stop - 1, EXAMPLES).astype(np.int64)).tolist()
         values = np.concatenate([self.pixels(i, i + 1) for i in chosen])
-        disks = np.full((len(chosen), side, side), np.nan)
-        disks[:, *disk_pixels(side).T] = values
+        disks = pixel_basis(side).for_channels(cutter.n_channels).to_image(values)
         image = mosaic(shades(disks, values.min(axis=1), values.max(axis=1)))
         return Card("patches", numbers=numbers, image=image)
 
@@ -119,7 +125,9 @@ class PatchReader(ABC):
     def pixels(self, start: int, stop: int) -> Floats:
         """(patch, pixel) the disks, centered and scaled."""
         self._check(start, stop)
-        out = np.empty((stop - start, len(disk_pixels(self._cutter.diameter))), np.float32)
+        cutter = self._cutter
+        n_pixels = len(disk_pixels(cutter.diameter)) * cutter.n_channels
+        out = np.empty((stop - start, n_pixels), np.float32)
         self._cut(start, stop, out)
         return out
 
@@ -152,10 +160,14 @@ class PatchReader(ABC):
         first, last = self._span()
         if not first <= start <= stop <= last:
             raise DscError(f"patches: found {start} to {stop}, need a part of {first} to {last}")
-        diameter = self._cutter.diameter
+        diameter, n_channels = self._cutter.diameter, self._cutter.n_channels
         if basis is not None and basis.diameter != diameter:
             raise DscError(
                 f"basis: found diameter {basis.diameter}, need {diameter}, that of the patches"
+            )
+        if basis is not None and basis.n_channels != n_channels:
+            raise DscError(
+                f"basis: found {basis.n_channels} channels, need {n_channels}, as the patches have"
             )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dsc.basis import SteerableBasis, check_diameter
 from dsc.errors import DscError
-from dsc.images import CACHE, SUFFIXES
+from dsc.images import CACHE, SUFFIXES, said
 from dsc.patches.album import check_references, open_album
 from dsc.patches.cut import Cutter, Positions
 from dsc.patches.source import Floats, PatchReader
@@ -34,7 +34,7 @@ class StoredPatches(PatchReader):
         Where it is.
     n_patches
         Patches of the whole set.
-    diameter, center, unit
+    diameter, center, unit, n_channels
         What a patch is.
     fingerprint
         SHA-256 of all that defines the patches.
@@ -59,6 +59,22 @@ class StoredPatches(PatchReader):
     materialized: str | None
     start: int
     stop: int
+    n_channels: int = 1
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How images were read, if not as grey ones by their type: channel, level, ranges."""
+        return dict(self.store.attributes.get("reading", {}))
+
+    @property
+    def read_as(self) -> str:
+        """The same in one line."""
+        return said(self.reading, self.n_channels)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is odd about the images, one line each."""
+        return tuple(self.store.attributes.get("notes", ()))
 
     @property
     def basis(self) -> SteerableBasis | None:
@@ -75,7 +91,7 @@ class StoredPatches(PatchReader):
         self._check(start, stop)
         names = ("image", "y", "x", "rotation") if self.rotated else ("image", "y", "x")
         at = Positions(*_rows(self.store, names, start, stop))
-        open_album(self.store).check(at, self.diameter, start)
+        open_album(self.store).check(at, self.diameter, start, self.n_channels)
         return at
 
     def labels(self, start: int, stop: int) -> NDArray[np.int32] | None:
@@ -93,7 +109,7 @@ class StoredPatches(PatchReader):
 
     @property
     def _cutter(self) -> Cutter:
-        return Cutter(self.diameter, self.center, self.unit)
+        return Cutter(self.diameter, self.center, self.unit, self.n_channels)
 
     def _span(self) -> tuple[int, int]:
         return self.start, self.stop
@@ -130,7 +146,14 @@ def open_patches(url: str | PathLike[str]) -> StoredPatches:
         )
     patches = of_store(open_store(url, "patches"))
     _check_stored(patches)
-    check_references(open_album(patches.store))
+    album = open_album(patches.store)
+    n_images = len(patches.store.attributes.get("image_names", ())) * patches.n_channels
+    if album.n_images != n_images:
+        raise DscError(
+            f"{patches.store.url}: found {album.n_images} images, need {n_images}, as many as its "
+            "names and channels: extract the patches again"
+        )
+    check_references(album)
     return patches
 
 
@@ -147,6 +170,7 @@ def of_store(store: Store) -> StoredPatches:
             materialized=found.get("basis"),
             start=0,
             stop=found["n_patches"],
+            n_channels=found.get("n_channels", 1),
         )
 
 
@@ -172,6 +196,11 @@ def _check_stored(patches: StoredPatches) -> None:
     needed = ["rotation"] * bool(patches.rotated) + ["label"] * bool(patches.label_names)
     needed += ["coords", "rest"] if patches.materialized is not None else []
     problems += [f"array {name!r} is missing" for name in needed if name not in known]
+    if type(patches.n_channels) is not int or patches.n_channels < 1:
+        problems.append(f"n_channels: found {patches.n_channels!r}, need a number from 1 on")
+    for name, kind in (("notes", list), ("reading", dict)):
+        if not isinstance(value := store.attributes.get(name, kind()), kind):
+            problems.append(f"{name}: found {value!r}, need a {kind.__name__}")
     if problems:
         raise DscError(f"{store.url}: {'; '.join(problems)}: extract the patches again")
 

@@ -71,16 +71,21 @@ def set_accuracy_axis(axes: Axes, low: float) -> None:
     axes.yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals, symbol=" %"))
 
 
-def plot_history(history: list[float]) -> Figure:
-    """Error over iterations; logarithmic where it falls far."""
+def plot_history(history: list[float], shares: list[float] | None = None) -> Figure:
+    """Error over iterations, as the share of energy left if it is known.
+
+    Logarithmic where it falls far.
+    """
+    errors = history if shares is None else [100 * share for share in shares]
+    name, unit = ("error per pixel", "") if shares is None else ("energy left, %", " %")
     with drawing():
-        figure, axes = make_axes("dictionary updates", "error per pixel")
-        axes.plot(history, color=ACCENT, marker="o", markersize=3.5, linewidth=1.6)
+        figure, axes = make_axes("dictionary updates", name)
+        axes.plot(errors, color=ACCENT, marker="o", markersize=3.5, linewidth=1.6)
         axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.margins(x=0.03)
-        set_error_axis(axes, history)
+        set_error_axis(axes, errors)
         axes.annotate(
-            f"{history[-1]:.3g}", (len(history) - 1, history[-1]), xytext=(0, 9),
+            f"{errors[-1]:.3g}{unit}", (len(errors) - 1, errors[-1]), xytext=(0, 9),
             textcoords="offset points", ha="right", color=ACCENT,
         )  # fmt: skip
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import platform
 import statistics
@@ -13,7 +14,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from dsc.dictionary import Dictionary, Run, plot_disks
+from dsc.dictionary import Dictionary, Run, plot_disks, share_left
 from dsc.errors import DscError
 from dsc.report import figures as plots
 from dsc.report.render import Page, Place, show
@@ -58,10 +59,7 @@ def write_report(
 def _place(run: Path, out: str | os.PathLike[str] | None) -> Place:
     if out is None:
         return Place.folder(run / "report")
-    path = Path(out)
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise DscError(f"{path}: found suffix {path.suffix!r}, need a file that ends in .html")
-    return Place(path, path.with_suffix(".json"), f"{path.stem}-")
+    return Place.page(out)
 
 
 def _gather(folder: Run, model: Dictionary) -> tuple[dict[str, Any], dict[str, Comparison]]:
@@ -82,7 +80,7 @@ def _page(facts: dict[str, Any], model: Dictionary, comparisons: dict[str, Compa
     disks = atom_shades(model.atoms_pixels[atoms["order"][:MOST_ATOMS]])
     triples = {name: some.shades() for name, some in comparisons.items()}
     figures = {
-        "error": plots.plot_history(facts["history"]),
+        "error": plots.plot_history(facts["history"], facts["shares"]),
         "use": plots.plot_use(atoms["count"], atoms["even"]),
     }
     if passes:
@@ -111,6 +109,8 @@ def _page(facts: dict[str, Any], model: Dictionary, comparisons: dict[str, Compa
 def run_facts(folder: Run, model: Dictionary) -> dict[str, Any]:
     """All that is known without looking at the patches."""
     basis, first, last = model.basis, float(model.history[0]), model.mse
+    shares = [share_left(mse, model.energy) for mse in model.history.tolist()]
+    is_known = not math.isnan(model.share)  # not by models of earlier versions
     order = np.argsort(-model.count, kind="stable")
     total, n_patches = int(model.count.sum()), model.patches["n_patches"]
     return {
@@ -136,7 +136,9 @@ def run_facts(folder: Run, model: Dictionary) -> dict[str, Any]:
             "n_cores": os.cpu_count(),
         },
         "history": model.history.tolist(),
+        "shares": shares if is_known else None,  # of the energy left, after each update
         "error": {
+            "share": model.share if is_known else None,
             "first": first,
             "last": last,
             "ratio": last / first if first > 0 else None,
@@ -151,6 +153,7 @@ def run_facts(folder: Run, model: Dictionary) -> dict[str, Any]:
             "even": total / len(order),
             "per_patch": total / n_patches,
         },
+        "notes": folder.notes,
         "time": time_facts(folder.events()),
     }
 

@@ -1,65 +1,18 @@
-"""Class maps: a colour for every class, and maps of images as files."""
+"""Class maps of images as files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import PIL.Image
-from numpy.typing import NDArray
-from skimage.color import rgb2lab
+from xarray import DataArray
 
 from dsc.errors import DscError
-from dsc.images import Image
-from dsc.texture import TextureModel, check_images, label_map
-
-MOST_CHROMA = 78  # in CIELAB: colours that do not glare
-FIRST_COLOURS = (  # Okabe and Ito: colour-blind people can tell them apart
-    (0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (213, 94, 0),
-    (240, 228, 66),
-)  # fmt: skip
-
-Colours = NDArray[np.uint8]
-
-
-@lru_cache
-def class_colours(n_labels: int) -> Colours:
-    """(n_labels, 3) colours, always the same; a class keeps its own when others are added.
-
-    Colour-blind people can tell the first seven apart; each further one is as far as possible (in
-    CIELAB) from all before it.
-
-    Examples
-    --------
-    >>> class_colours(2).tolist()
-    [[0, 114, 178], [230, 159, 0]]
-    """
-    levels = np.linspace(0, 255, 14).round().astype(np.uint8)
-    pool = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), -1).reshape(-1, 3)
-    lab = rgb2lab(pool / 255.0)
-    seen = (lab[:, 0] > 30) & (lab[:, 0] < 88)  # on a dark page and on a light one
-    seen &= np.hypot(lab[:, 1], lab[:, 2]) < MOST_CHROMA
-    pool, lab = pool[seen], lab[seen]
-    chosen = [np.array(colour, np.uint8) for colour in FIRST_COLOURS[:n_labels]]
-    distance = np.full(len(pool), np.inf)
-    for label in range(n_labels):
-        if label == len(chosen):
-            chosen.append(pool[distance.argmax()])
-        here = rgb2lab(chosen[label] / 255.0)
-        distance = np.minimum(distance, ((lab - here) ** 2).sum(1))
-    colours = np.array(chosen, np.uint8).reshape(n_labels, 3)
-    colours.setflags(write=False)
-    return colours
-
-
-def paint(labels: NDArray[np.integer], colours: Colours) -> NDArray[np.uint8]:
-    """(y, x, 4) colours of labels (y, x), clear where there is no class, −1."""
-    table = np.zeros((len(colours) + 1, 4), np.uint8)  # the last is for −1
-    table[:-1, :3], table[:-1, 3] = colours, 255
-    painted: NDArray[np.uint8] = table[labels]
-    return painted
+from dsc.images import Image, new_file, write_pixels
+from dsc.texture import TextureModel, check_images, class_colours, label_map, paint
 
 
 def map_files(images: Sequence[Image], folder: Path) -> list[Path]:
@@ -79,3 +32,22 @@ def write_maps(model: TextureModel, images: Sequence[Image], folder: Path) -> No
     colours = class_colours(len(model.label_names))
     for image, path in zip(images, files, strict=True):
         PIL.Image.fromarray(paint(label_map(model.labeller, image), colours)[..., :3]).save(path)
+
+
+@contextmanager
+def painted_file(
+    out: str, source: str, overwrite: bool, resume: bool
+) -> Iterator[Callable[[DataArray], None]]:
+    """What writes a class map as a PNG of colours; a file that cannot be is refused at once."""
+    if Path(out).suffix.lower() != ".png":
+        raise DscError(f"out: found {out!r}, need a name that ends in .png or .zarr")
+    if resume:
+        raise DscError(f"resume: found {out!r}, need an OME-Zarr (.zarr), which has tiles to keep")
+    with new_file(out, overwrite, source) as path:
+
+        def write(found: DataArray) -> None:
+            colours = class_colours(len(found.attrs["label_names"]))
+            pixels = paint(found.to_numpy().astype(np.int64) - 1, colours)[..., :3]
+            write_pixels(path, pixels, pixels)
+
+        yield write

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,14 @@ class Place:
     def folder(path: Path) -> Place:
         """A folder of its own: index.html, report.json, and plots."""
         return Place(path / "index.html", path / "report.json")
+
+    @staticmethod
+    def page(path: str | PathLike[str]) -> Place:
+        """A page with all else beside it, named after it: page.json, page-atoms.png, …."""
+        page = Path(path)
+        if page.suffix.lower() not in (".html", ".htm"):
+            raise DscError(f"{page}: found suffix {page.suffix!r}, need a file that ends in .html")
+        return Place(page, page.with_suffix(".json"), f"{page.stem}-")
 
     def check(self, kind: str, plots: Iterable[str] = (), texts: Iterable[str] = ()) -> None:
         """Refuse to write over anything but a report of this kind, its plots and its texts."""
@@ -194,6 +203,8 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     style = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
-    environment.globals |= {one.__name__: one for one in (derived, plural, png_url, text_of)}
+    environment.globals |= {
+        one.__name__: one for one in (derived, look_up, plural, png_url, text_of)
+    }
     environment.globals["style"] = Markup(style)
     return environment

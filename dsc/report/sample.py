@@ -55,7 +55,8 @@ class Comparison:
 
     def shades(self) -> dict[str, Shades]:
         """Patches, codings and residuals: one span of greys per patch, zero residual mid-grey."""
-        low, high = np.nanmin(self.patch, axis=(1, 2)), np.nanmax(self.patch, axis=(1, 2))
+        each = self.patch.reshape(len(self.patch), -1)
+        low, high = np.nanmin(each, axis=1), np.nanmax(each, axis=1)
         half = (high - low) / 2
         return {
             "patch": shades(self.patch, low, high),

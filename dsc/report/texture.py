@@ -15,15 +15,31 @@ import numpy as np
 from dsc.errors import DscError
 from dsc.report import texture_figures as plots
 from dsc.report.figures import draw
-from dsc.report.maps import class_colours
 from dsc.report.render import Page, Place
 from dsc.report.texture_images import COLUMNS, Bytes, Gallery
 from dsc.show import mosaic
-from dsc.texture import BINS, Benchmark, Evaluation, Method
+from dsc.texture import (
+    BINS,
+    Benchmark,
+    Curve,
+    Evaluation,
+    Method,
+    TextureModel,
+    check_classes,
+    class_colours,
+)
 from dsc.version import __version__
 
 KIND = "dsc texture report"  # by which we know a report.json of ours
-PLOTS = ("angles", "confusion", "pairs", "maps", "atoms", "history")
+PLOTS = ("angles", "curve", "confusion", "pairs", "maps", "atoms", "history")
+MOST_WRONG = 200  # images that are not recognised, in the table of the page
+DECIDES = {  # whom an image is given the class of
+    "nearest": "the class of the training image with the nearest histogram",
+    "class-nearest": "the class whose three nearest training images have the nearest histograms on "
+    "average",
+    "svm": "the class that a support vector machine with the exponential χ² kernel tells from the "
+    "histogram",
+}
 SUITES = ("Outex_TC_00010", "Outex_tl84")  # the data of the paper, and the same by another lamp
 CITED = tuple(  # what the paper prints
     Method(
@@ -49,16 +65,20 @@ CITED = tuple(  # what the paper prints
 
 
 def write_texture_report(
-    folder: Path, evaluation: Evaluation, methods: Sequence[Method] = ()
+    folder: Path,
+    evaluation: Evaluation,
+    methods: Sequence[Method] = (),
+    curve: Curve | None = None,
 ) -> dict[str, Any]:
     """Write FOLDER/index.html, report.json and the plots; a report of ours is replaced.
 
-    The evaluation is compared with `methods`, other histograms and the paper's own numbers.
+    The evaluation is compared with `methods`, other histograms and the paper's own numbers, and a
+    `curve` over training images is drawn.
     Returns the numbers of the page, as in report.json.
     """
     place = Place.folder(folder)
     place.check(KIND, PLOTS)
-    facts = texture_facts(evaluation, methods)
+    facts = texture_facts(evaluation, methods) | {"curve": _curve(curve)}
     gallery = Gallery.of(evaluation)
     figures = {name: draw(figure) for name, figure in _figures(facts, gallery).items()}
     images = _images(facts, evaluation, gallery)
@@ -68,7 +88,9 @@ def write_texture_report(
 def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dict[str, Any]:
     """All numbers of the report."""
     model, data = evaluation.model, evaluation.data
-    windows = (math.prod(model.labeller.grid(one.shape)) for one in data.train.images)
+    trained = () if data.train is None else data.train.images
+    windows = (math.prod(model.labeller.grid(one.shape)) for one in trained)
+    n_train = len(model.image_label)
     others = evaluation.with_other_histograms()
     rows = [
         evaluation.as_method("ours", "this run"),
@@ -80,12 +102,16 @@ def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dic
     return {
         "kind": KIND,
         "title": f"Texture classification of {data.name}",
-        "data": f"{len(data.train):,} training and {len(data.test):,} test images of {data.name}",
-        **_images_of(data),
+        "data": f"{n_train:,} training and {len(data.test):,} test images of {data.name}"
+        if trained
+        else f"{len(data.test):,} test images of {data.name}; a model fitted to {n_train:,} images",
+        **_images_of(data, model),
+        "is_fitted_here": bool(trained),
         "config": {**asdict(model.config), "n_angles": model.labeller.n_angles},
         "accuracy": evaluation.accuracy,
         "accuracy_by_angle": evaluation.accuracy_by_angle,
         "confusion": evaluation.confusion.tolist(),
+        "wrong": _wrong(evaluation),
         "confused_pairs": [{"true": t, "predicted": p, "count": count} for t, p, count in pairs],
         "methods": [asdict(row) for row in rows],
         "seconds": evaluation.seconds,
@@ -99,15 +125,44 @@ def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dic
     }
 
 
-def compared_method(path: str | PathLike[str], data: Benchmark) -> Method:
-    """The row of another evaluation, from its run folder; refused if it is of other images."""
+def _curve(curve: Curve | None) -> dict[str, Any] | None:
+    """The curve as plain values."""
+    if curve is None:
+        return None
+    lines = [{"method": name, "accuracy": list(found)} for name, found in curve.lines.items()]
+    values = {"kind": curve.kind, "counts": list(curve.counts), "n_draws": list(curve.n_draws)}
+    return {**values, "lines": lines}
+
+
+def _wrong(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """The test images that are not recognised, and how far they are from both classes."""
+    return [
+        {
+            **{
+                name: row[name] for name in ("image", "true", "predicted", "probability", "nearest")
+            },
+            "distance": row["distances"][row["predicted"]],
+            "distance_true": row["distances"][row["true"]],
+        }
+        for row in evaluation.predictions
+        if row["true"] != row["predicted"]
+    ]
+
+
+def compared_method(
+    path: str | PathLike[str], data: Benchmark, model: TextureModel | None = None
+) -> Method:
+    """The row of another evaluation, from its run folder; refused if it is of other images.
+
+    `model` is the one that was fitted before.
+    """
     file = Path(path) / "report" / "report.json"
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
         row = {name: facts["methods"][0][name] for name in ("method", "setting", "accuracy")}
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise DscError(f"compare: found no report of an evaluation at {file}") from error
-    expected = _images_of(data)
+    expected = _images_of(data, model)
     found = {key: facts.get(key) for key in expected}
     if found != expected:
         raise DscError(
@@ -117,12 +172,17 @@ def compared_method(path: str | PathLike[str], data: Benchmark) -> Method:
     return Method(**row, source=f"the run {name}", group="compared", suite=data.name)
 
 
-def _images_of(data: Benchmark) -> dict[str, Any]:
+def _images_of(data: Benchmark, model: TextureModel | None) -> dict[str, Any]:
     """What two evaluations share that can be compared."""
+    if data.train is not None:
+        names, n_train = check_classes(data.train), len(data.train)
+    else:
+        assert model is not None
+        names, n_train = model.label_names, len(model.image_label)
     return {
         "suite": data.name,
-        "label_names": list(data.label_names),
-        "n_train": len(data.train),
+        "label_names": list(names),
+        "n_train": n_train,
         "n_test": len(data.test),
     }
 
@@ -138,6 +198,8 @@ def _figures(facts: dict[str, Any], gallery: Gallery) -> dict[str, Any]:
         figures["angles"] = plots.plot_angles(facts["accuracy_by_angle"], facts["accuracy"])
     if any(facts["history"]):
         figures["history"] = plots.plot_errors(facts["history"], names)
+    if facts["curve"]:
+        figures["curve"] = plots.plot_curve(facts["curve"]["counts"], facts["curve"]["lines"])
     if gallery.maps:
         figures["maps"] = plots.plot_maps(gallery.maps)
     if gallery.mistakes:
@@ -152,8 +214,10 @@ def _images(facts: dict[str, Any], evaluation: Evaluation, gallery: Gallery) -> 
     return {
         "n_right": int((evaluation.truth == evaluation.prediction.labels).sum()),
         "bins": BINS[evaluation.model.config.histogram],
+        "decides": DECIDES[evaluation.model.config.classifier],
         "lowest": plots.accuracy_axis(angles) if angles else 0.0,
         "strengths": plots.cell_strengths(facts["confusion"]).tolist(),
+        "most_wrong": MOST_WRONG,
         "maps": gallery.maps,
         "mistakes": gallery.mistakes,
         "colours": ["#" + bytes(c.tolist()).hex() for c in class_colours(len(count))],

@@ -62,6 +62,28 @@ def plot_angles(by_angle: Sequence[dict[str, Any]], overall: float) -> Figure:
     return figure
 
 
+def plot_curve(counts: Sequence[int], lines: Sequence[dict[str, Any]]) -> Figure:
+    """Accuracy against training images of each class: this run in blue, others behind it."""
+    shown = [accuracy for line in lines for accuracy in line["accuracy"]]
+    worst = 1 - min(shown)
+    low = next((low for low in LOW_ENDS if 1 - low >= 1.15 * worst), 0.0)
+    with look.drawing():
+        figure, axes = look.make_axes("training images of each class", "accuracy")
+        for number, line in enumerate(lines):
+            color = look.ACCENT if number == 0 else look.SECOND
+            dash = "-" if number < 2 else (0, (4, 3))
+            axes.plot(
+                counts, line["accuracy"], marker="o", color=color, linestyle=dash,
+                label=line["method"], zorder=3 - 0.5 * bool(number), clip_on=False,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.minorticks_off()
+        axes.set_xticks(counts, [str(n) for n in counts])
+        look.set_accuracy_axis(axes, low)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), fontsize=8, frameon=False)
+    return figure
+
+
 def plot_confusion(confusion: Sequence[Sequence[int]], names: Sequence[str]) -> Figure:
     """Counts of (true, predicted) classes: right ones blue, wrong ones orange."""
     count = np.array(confusion)
@@ -137,9 +159,12 @@ def plot_maps(maps: Sequence[ClassMap]) -> Figure:
 
 
 def plot_pairs(mistakes: Sequence[Mistake]) -> Figure:
-    """Confused images: the image, its nearest neighbour, one of its own class."""
-    rows = [[one.query, one.nearest, one.example] for one in mistakes]
-    titles = ("test image", "nearest", "of its own class")
+    """Confused images: the image, its nearest neighbour, one of its own class, if at hand."""
+    rows = [
+        [image for image in (one.query, one.nearest, one.example) if image is not None]
+        for one in mistakes
+    ]
+    titles = ("test image", "nearest", "of its own class")[: len(rows[0])]
     return _tiled(rows, [_taken_for(one) for one in mistakes], titles=titles)
 
 

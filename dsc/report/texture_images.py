@@ -10,9 +10,8 @@ import PIL.Image
 from numpy.typing import NDArray
 
 from dsc.images import Image
-from dsc.report.maps import class_colours, paint
 from dsc.show import atom_shades
-from dsc.texture import Evaluation, TextureModel, spread, unit_range
+from dsc.texture import Evaluation, TextureModel, class_colours, paint, spread, unit_range
 
 COLUMNS = 10  # atoms in a row
 N_MAPS = 6  # images whose class map is shown
@@ -45,9 +44,9 @@ class Mistake:
     predicted: str
     query: Bytes  # the image, (y, x) greys
     query_name: str
-    nearest: Bytes  # the training image that it is nearest to
+    nearest: Bytes | None  # the training image that it is nearest to; None if not at hand
     nearest_name: str
-    example: Bytes  # a training image of its own class
+    example: Bytes | None  # a training image of its own class
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,15 +130,19 @@ def _mistake(evaluation: Evaluation, true: str, predicted: str, side: int) -> Mi
     same = evaluation.truth == names.index(true)
     index = int(np.flatnonzero(same & (evaluation.prediction.labels == names.index(predicted)))[0])
     query = evaluation.data.test.images[index]
-    nearest = train.images[evaluation.prediction.neighbours[index]]
+    neighbour = int(evaluation.prediction.neighbours[index])
+    nearest = example = None
+    if train is not None:
+        nearest = small_grey(train.images[neighbour], side)
+        example = small_grey(train.images[train.labels.index(true)], side)
     return Mistake(
         true=true,
         predicted=predicted,
         query=small_grey(query, side),
         query_name=query.name,
-        nearest=small_grey(nearest, side),
-        nearest_name=nearest.name,
-        example=small_grey(train.images[train.labels.index(true)], side),
+        nearest=nearest,
+        nearest_name=evaluation.model.image_names[neighbour],
+        example=example,
     )
 
 

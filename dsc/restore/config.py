@@ -21,12 +21,11 @@ class RestoreConfig(Options):
     basis: str = option(
         "disk", "Coordinates of a patch; pixels is a standard dictionary.", tuple(BASES)
     )
-    tile: int = option(256, "Pixels across a tile; the result does not depend on it.")
     seed: int = option(0, "Seed of everything random.")
 
     def __post_init__(self) -> None:
         self._make_plain()
-        least = {"diameter": 3, "n_atoms": 1, "n_iterations": 0, "tile": 1, "seed": 0}
+        least = {"diameter": 3, "n_atoms": 1, "n_iterations": 0, "seed": 0}
         problems = self._count_problems(least) + self._choice_problems()
         if problems:
             raise DscError("\n".join(problems))

@@ -9,30 +9,43 @@ result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.ndimage import convolve
 
 from dsc.dictionary import Dictionary
-from dsc.engine import open_engine, part_tasks
+from dsc.engine import Engine, open_engine
 from dsc.errors import DscError
 from dsc.pursuit import Coder
 from dsc.restore import kernels
 from dsc.restore.config import ENGINE, RestoreConfig
 from dsc.restore.disks import average_disks, inverse_variance, rotated_atoms
-from dsc.restore.learning import coder_of, learn_coder, pick_patches
-from dsc.restore.pixels import Scale, by_channel, check_pixels, check_size, is_color
-from dsc.restore.tiles import tile_places, with_margin
-from dsc.show import Stage
+from dsc.restore.learning import coder_identity, coder_of, learn_coder, pick_patches
+from dsc.restore.pixels import (
+    Part,
+    Place,
+    Scale,
+    Subject,
+    alpha_of,
+    check_size,
+    color_of,
+    open_subject,
+    scan,
+)
+from dsc.restore.result import Restored, keep
+from dsc.tiling import Output, TileJob, Window, map_tiles, n_colors
 
 NOISE = 1.04**2  # energy per pixel, in units of that of the noise, at which coding stops
 GUIDE = 0.15**2  # the same for the first estimate
 SPARSITY = 20  # atoms per disk at most; nearly all need fewer
+CHECKED = 32  # windows of a large image in which it is seen how much is removed
+PIXEL_BYTES = 300  # that a tile takes while it is coded
 # a Laplacian that smooth edges hardly reach (Immerkær); its norm is 6
 LAPLACE = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]])
 MAD = 0.6744897501960817  # median of |noise| of variance one
@@ -41,47 +54,78 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class DenoiseStep:
-    """What all tiles share."""
+class Cleaner:
+    """How one color is denoised."""
 
     coder: Coder
     scale: Scale  # whose unit is the standard deviation of the noise
-
-    @property
-    def margin(self) -> int:
-        """Pixels around a tile that its result depends on: two steps reach so far."""
-        return 2 * (self.coder.basis.diameter - 1)
+    too_much: float = 1.0  # standard deviation of what is removed, in units of the noise, if larger
 
     @cached_property
     def rotated(self) -> Floats:
         """(atom, angle, coord) all atoms at all angles."""
         return rotated_atoms(self.coder)
 
+    def keep_image(self, pixels: NDArray[Any], clean: NDArray[Any]) -> NDArray[Any]:
+        """What is removed, scaled to the noise: the part beyond it was image, and stays."""
+        if not self.too_much > 1:
+            return clean
+        removed = pixels.astype(np.float64) - clean
+        return self.scale.undo(self.scale.apply(pixels - removed / self.too_much), clean.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class DenoiseStep:
+    """What all tiles share."""
+
+    cleaners: tuple[Cleaner | None, ...]  # (color,) None where nothing is to be removed
+    dtype: np.dtype[Any]
+
+    @property
+    def margin(self) -> int:
+        """Pixels around a tile that its result depends on: two steps reach so far."""
+        return max((2 * (c.coder.basis.diameter - 1) for c in self.cleaners if c), default=0)
+
+    @property
+    def identity(self) -> str:
+        """What decides the values, as text."""
+        return "; ".join(
+            f"{coder_identity(c.coder)} {c.scale} {c.too_much}" if c else "as it is"
+            for c in self.cleaners
+        )
+
 
 def denoise(
-    image: ArrayLike,
+    image: Any,
     sigma: float | None = None,
     model: Dictionary | None = None,
+    out: str | PathLike[str] | None = None,
     **options: Any,
-) -> NDArray[Any]:
+) -> Any:
     """Remove white noise from an image.
 
     Parameters
     ----------
     image
-        (y, x) whole numbers or floats; of (y, x, color) each channel is taken by itself.
+        (y, x) whole numbers or floats, or the path of an image, which is read by window if it is a
+        Zarr array or an OME-Zarr. Of (y, x, color) each color is taken by itself; alpha stays.
     sigma
         Standard deviation of the noise, in the units of the image; estimated if it is not given.
     model
         A dictionary to use; by default one is learned from the noisy image itself.
+    out
+        Path or URL of a new OME-Zarr (channel, y, x), written tile by tile; None keeps the result
+        in memory.
     **options
-        The fields of `RestoreConfig`: diameter, n_atoms, n_iterations, basis, tile, seed. And how
-        to run, as in `dsc.learn_many`: scheduler, n_workers, memory_limit, patience, tls,
-        progress. The result has the same bits for all tiles and schedulers.
+        The fields of `RestoreConfig`: diameter, n_atoms, n_iterations, basis, seed. With `out`,
+        overwrite: whether a finished store that is there is replaced; resume: whether the tiles of
+        an unfinished one are kept. And how to run, as in `dsc.learn_many`: scheduler, n_workers,
+        memory_limit, patience, tls, progress. The result has the same bits for all of these.
 
     Returns
     -------
     (y, x) of the same type, whole numbers rounded and clipped to its range; float32 for floats.
+    With `out`, an array of xarray that is read from there when it is asked for: (channel, y, x).
 
     Examples
     --------
@@ -92,51 +136,155 @@ def denoise(
     >>> bool(np.std(clean - edge) < 5)
     True
     """
-    if is_color(image):
-        return by_channel(image, lambda one: denoise(one, sigma, model, **options))
+    return denoise_image(image, sigma, model, Output.take(out, options), options).array
+
+
+def denoise_image(
+    image: Any,
+    sigma: float | None,
+    model: Dictionary | None,
+    out: Output,
+    options: dict[str, Any],
+) -> Restored:
+    """The same, with what is known of the noise and of what was removed."""
     how = {name: options.pop(name) for name in ENGINE if name in options}
     config = RestoreConfig.from_options(options, ENGINE)
-    pixels = check_pixels(image)
-    check_size(pixels, model.basis.diameter if model else config.diameter)
-    if pixels.dtype.kind == "f" and np.isnan(pixels).any():
-        raise DscError("image: found missing values (NaN), need numbers: fill them with `inpaint`")
-    least, most = float(pixels.min()), float(pixels.max())
-    unit = estimate_noise(pixels) if sigma is None else check_sigma(sigma, most - least)
-    scale = Scale((least + most) / 2, unit or 1.0)
-    if unit == 0 or least == most:  # nothing to remove
-        return pixels.astype(np.float32) if pixels.dtype.kind == "f" else pixels.copy()
-    if model is None:
-        squares = scale.apply(pick_patches(pixels, config))
-        step = DenoiseStep(learn_coder(squares, config, SPARSITY, NOISE, how), scale)
-    else:
-        step = DenoiseStep(coder_of(model, SPARSITY), scale)
-    places = tile_places(pixels.shape, config.tile)
-    tiles = [with_margin(pixels, place, step.margin) for place in places]
+    subject = open_subject(image)
+    check_size(subject.image, model.basis.diameter if model else config.diameter)
+    out.check(subject.image)
     with open_engine(**how) as engine:
-        results = engine.compute(
-            part_tasks(denoise_tile, tiles, step), Stage("remove the noise", pixels.size)
-        )
-    clean = np.empty(pixels.shape, results[0].dtype)
-    for place, result in zip(places, results, strict=True):
-        clean[place] = result
-    removed = pixels.astype(np.float64) - clean
-    too_much = float(removed.std()) / unit
-    if too_much > 1:  # more than the noise: the part beyond it was image, and stays
-        kept = scale.apply(pixels - removed / too_much)
-        clean = scale.undo(kept, pixels.dtype)
-    return clean
+        found = scan(subject, engine)
+        if found.n_nan:
+            raise DscError(
+                f"{subject.image.name}: found missing values (NaN), need numbers: fill them with "
+                "`inpaint`"
+            )
+        level = None if sigma is None else check_sigma(sigma, (found.high - found.low).max())
+        places = subject.sample(config.seed, config.diameter)
+        windows = [subject.window(place) for place in places]
+        cleaners: list[Cleaner | None] = []
+        levels = []
+        for color, (low, high) in enumerate(zip(found.low, found.high, strict=True)):
+            values = [color_of(window, color)[0] for window in windows]
+            unit = estimate_noise(*values) if level is None else level
+            scale = Scale(float(low + high) / 2, unit or 1.0)
+            levels.append(unit)
+            if unit == 0 or low == high:
+                cleaners.append(None)
+            elif model is None:
+                squares = scale.apply(pick_patches(values, config))
+                coder = learn_coder(squares, config, SPARSITY, NOISE, engine)
+                cleaners.append(Cleaner(coder, scale))
+            else:
+                cleaners.append(Cleaner(coder_of(model, SPARSITY), scale))
+        step = DenoiseStep(tuple(cleaners), subject.dtype)
+        del windows
+        if subject.is_small:
+            return _denoise_whole(subject, step, levels, out, engine)
+        return _denoise_tiles(subject, step, places[:CHECKED], levels, out, engine)
 
 
-def denoise_tile(pixels: NDArray[Any], step: DenoiseStep) -> NDArray[Any]:
-    """A tile without its noise, from its pixels with `step.margin` more on each side."""
-    noisy = step.scale.apply(pixels)
-    basis = step.coder.basis
+def _job(subject: Subject, step: DenoiseStep) -> TileJob:
+    return TileJob(
+        "remove the noise",
+        denoise_tile,
+        step,
+        margin=step.margin,
+        channels=subject.channels,
+        pixel_bytes=PIXEL_BYTES,
+        measure=measure_removed,
+        identity=step.identity,
+        raw=True,
+        checked=False,
+        dtype=subject.dtype.name,
+    )
+
+
+def _denoise_whole(
+    subject: Subject, step: DenoiseStep, levels: list[float], out: Output, engine: Engine
+) -> Restored:
+    """A small image: what is removed of all of it is seen before anything is written."""
+    found = map_tiles(subject.image, _job(subject, step), scheduler=engine).values
+    assert found is not None
+    whole, removed = subject.window(subject.sample(0, 1)[0]), []
+    for color, cleaner in enumerate(step.cleaners):
+        pixels, _ = color_of(whole, color)
+        if cleaner is not None:
+            excess = float((pixels.astype(np.float64) - found[color]).std()) / cleaner.scale.unit
+            found[color] = replace(cleaner, too_much=excess).keep_image(pixels, found[color])
+        removed.append(found[color].astype(np.float64) - pixels)
+    facts = {"sigma": levels, "removed": float(np.std(removed))}
+    return keep(subject, found, facts, out, engine)
+
+
+def _denoise_tiles(
+    subject: Subject,
+    step: DenoiseStep,
+    places: list[Place],
+    levels: list[float],
+    out: Output,
+    engine: Engine,
+) -> Restored:
+    """A large image: what is removed is seen in some windows, and then tile by tile."""
+    sums = subject.map_windows(removed_sums, places, step, step.margin, engine)
+    number, value, energy = np.sum(sums, axis=0)  # (color,)
+    removed = np.sqrt(np.maximum(0, energy / number - (value / number) ** 2))
+    cleaners = (
+        cleaner and replace(cleaner, too_much=float(std) / cleaner.scale.unit)
+        for cleaner, std in zip(step.cleaners, removed, strict=True)
+    )
+    step = replace(step, cleaners=tuple(cleaners))
+    done = map_tiles(subject.image, _job(subject, step), out, scheduler=engine)
+    n_values = subject.n_colors * subject.image.shape[0] * subject.image.shape[1]
+    mean, square = (float(v) / n_values for v in done.sums[len(subject.channels) :])
+    facts = {"sigma": levels, "removed": float(np.sqrt(max(0.0, square - mean**2)))}
+    return Restored.of(subject, done, facts)
+
+
+def removed_sums(part: Part, step: DenoiseStep) -> NDArray[np.float64]:
+    """(3, color) number, sum and energy of what is removed in a window."""
+    window = part.read()
+    removed = removed_of(window, denoise_tile(window, step))
+    size = np.full(len(removed), float(removed[0].size))
+    return np.stack([size, removed.sum((1, 2)), (removed**2).sum((1, 2))])
+
+
+def removed_of(window: Window, maps: NDArray[Any]) -> NDArray[np.float64]:
+    """(color, y, x) what is removed from a tile."""
+    colors = slice(n_colors(len(maps)))
+    noisy = np.moveaxis(np.atleast_3d(window.inner())[:, :, colors], 2, 0)
+    return np.asarray(noisy.astype(np.float64) - maps[colors])
+
+
+def denoise_tile(window: Window, step: DenoiseStep) -> NDArray[Any]:
+    """(channel, y, x) a tile without its noise."""
+    padded = np.atleast_3d(window.mirrored())
+    noisy = np.atleast_3d(window.inner())
+    clean = []
+    for color, cleaner in enumerate(step.cleaners):
+        own = noisy[:, :, color]
+        if cleaner is None:
+            clean.append(own.astype(step.dtype))
+        else:
+            both = clean_disks(cleaner.scale.apply(padded[:, :, color]), cleaner)
+            clean.append(cleaner.keep_image(own, cleaner.scale.undo(both, step.dtype)))
+    return np.stack([*clean, *alpha_of(window, len(step.cleaners))])
+
+
+def clean_disks(noisy: Floats, cleaner: Cleaner) -> Floats:
+    """The mean of both steps, in units of the noise, from a tile with its margin."""
+    basis = cleaner.coder.basis
     edge = basis.diameter - 1
-    first = average_disks((noisy,), basis, partial(_code, step.coder))
+    first = average_disks((noisy,), basis, partial(_code, cleaner.coder))
     inner = (slice(edge, -edge),) * 2
-    second = average_disks((noisy[inner], first), basis, partial(_filter, step))
-    both = np.asarray((first[inner] + second) / 2, np.float32)
-    return step.scale.undo(both, pixels.dtype)
+    second = average_disks((noisy[inner], first), basis, partial(_filter, cleaner))
+    return np.asarray((first[inner] + second) / 2, np.float32)
+
+
+def measure_removed(window: Window, maps: NDArray[Any]) -> NDArray[np.float64]:
+    """(2, y, x) what is removed of every pixel, and its energy, over all colors."""
+    removed = removed_of(window, maps)
+    return np.stack([removed.sum(0), (removed**2).sum(0)])
 
 
 def _code(coder: Coder, noisy: Floats) -> tuple[Floats, Floats]:
@@ -145,16 +293,17 @@ def _code(coder: Coder, noisy: Floats) -> tuple[Floats, Floats]:
     return coder.decode(codes), inverse_variance(codes)
 
 
-def _filter(step: DenoiseStep, noisy: Floats, guide: Floats) -> tuple[Floats, Floats]:
+def _filter(cleaner: Cleaner, noisy: Floats, guide: Floats) -> tuple[Floats, Floats]:
     """The second step: disks filtered in the span of the atoms that code the first estimate."""
-    codes = step.coder.encode(guide, GUIDE * step.coder.basis.n_pixels)
+    codes = cleaner.coder.encode(guide, GUIDE * cleaner.coder.basis.n_pixels)
     restored = np.empty_like(noisy)
     degrees = np.empty(len(noisy), np.float32)
-    kernels.filter_patches(noisy, guide, codes.atom, codes.angle, step.rotated, restored, degrees)
+    chosen = (codes.atom, codes.angle, cleaner.rotated)
+    kernels.filter_patches(noisy, guide, *chosen, restored, degrees)
     return restored, np.asarray(1 / (1 + degrees), np.float32)
 
 
-def estimate_noise(pixels: NDArray[Any]) -> float:
+def estimate_noise(*parts: NDArray[Any]) -> float:
     """Standard deviation of white noise: the median of |Laplacian| / (6 · 0.6745).
 
     Examples
@@ -164,9 +313,10 @@ def estimate_noise(pixels: NDArray[Any]) -> float:
     >>> bool(abs(estimate_noise(noise) - 25) < 1)
     True
     """
-    inner = np.abs(convolve(pixels.astype(np.float64), LAPLACE)[1:-1, 1:-1])
-    found = float(np.median(inner))
-    if found == 0 and inner.any():
+    inner = [np.abs(convolve(p.astype(np.float64), LAPLACE)[1:-1, 1:-1]).ravel() for p in parts]
+    every = np.concatenate(inner)
+    found = float(np.median(every))
+    if found == 0 and every.any():
         raise DscError("sigma: half of the image or more is flat, so no noise is seen: give sigma")
     return found / (6 * MAD)
 

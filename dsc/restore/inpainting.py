@@ -8,71 +8,119 @@ then what is fine.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from dsc.dictionary import Dictionary
-from dsc.engine import open_engine, part_tasks
+from dsc.engine import Engine, open_engine
 from dsc.errors import DscError
+from dsc.images import Image
 from dsc.pursuit import Coder
 from dsc.restore.config import ENGINE, RestoreConfig
 from dsc.restore.disks import average_disks, inverse_variance
-from dsc.restore.learning import coder_of, learn_coder, pick_patches
-from dsc.restore.pixels import Scale, by_channel, check_pixels, check_size, is_color
-from dsc.restore.tiles import tile_places, with_margin
-from dsc.show import Stage
+from dsc.restore.learning import coder_identity, coder_of, learn_coder, pick_patches
+from dsc.restore.pixels import (
+    Floats,
+    Mask,
+    Part,
+    Scale,
+    alpha_of,
+    check_size,
+    color_of,
+    open_subject,
+    scan,
+)
+from dsc.restore.result import Restored, keep
+from dsc.tiling import Output, TileJob, Window, map_tiles
 
 # error per pixel at which coding stops, in units of the variance of the known pixels
 LEVELS = tuple(float(level) for level in np.geomspace(0.3, 0.03, 12) ** 2)
 LEARNING = 0.09**2  # the same while the dictionary is learned
 SPARSITY = 10  # atoms per disk at most
 WIDTHS = tuple(float(width) for width in np.geomspace(0.7, 40, 11))  # of the first filling
+REACH = 160  # pixels that the widest reaches: four times its width
 ENOUGH = 0.05  # weight of known pixels in a mean that is trusted
+TILE = 512  # of a large image: all rounds of a tile need many pixels around it
+NOTHING = "found no missing pixel: say which ones with a mask (--mask)"
+PIXEL_BYTES = 150  # that a tile takes in a round
 
-Floats = NDArray[np.float32]
+
+@dataclass(frozen=True, eq=False)
+class Filler:
+    """How one color is filled."""
+
+    scale: Scale  # whose unit is the standard deviation of the known pixels
+    coder: Coder | None  # None if all known pixels are the same
 
 
 @dataclass(frozen=True, eq=False)
 class InpaintStep:
-    """What all tiles of a round share."""
+    """What all tiles share."""
+
+    fillers: tuple[Filler, ...]  # (color,)
+    dtype: np.dtype[Any]
+
+    @property
+    def margin(self) -> int:
+        """Pixels around a tile that its result depends on, through all rounds."""
+        sides = [f.coder.basis.diameter for f in self.fillers if f.coder is not None]
+        return REACH + len(LEVELS) * max((side - 1 for side in sides), default=0)
+
+    @property
+    def identity(self) -> str:
+        """What decides the values, as text."""
+        return "; ".join(
+            f"{'constant' if f.coder is None else coder_identity(f.coder)} {f.scale}"
+            for f in self.fillers
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What all tiles of one round share."""
 
     coder: Coder
     tolerance: float  # error per pixel at which coding stops
 
-    @property
-    def margin(self) -> int:
-        """Pixels around a tile that its result depends on."""
-        return self.coder.basis.diameter - 1
+    def code(self, coords: Floats) -> tuple[Floats, Floats]:
+        """Disks coded to the tolerance, weighted by the inverse of their noise."""
+        codes = self.coder.encode(coords, self.tolerance * self.coder.basis.n_pixels)
+        return self.coder.decode(codes), inverse_variance(codes)
 
 
 def inpaint(
-    image: ArrayLike,
-    mask: ArrayLike | None = None,
+    image: Any,
+    mask: Any = None,
     model: Dictionary | None = None,
+    out: str | PathLike[str] | None = None,
     **options: Any,
-) -> NDArray[Any]:
+) -> Any:
     """Fill the missing pixels of an image.
 
     Parameters
     ----------
     image
-        (y, x) whole numbers or floats; NaN is a missing pixel. Of (y, x, color) each channel is
-        taken by itself.
+        (y, x) whole numbers or floats, or the path of an image, as in `denoise`; NaN is a missing
+        pixel. Of (y, x, color) each color is taken by itself; alpha stays.
     mask
-        (y, x) True, or not zero, where a pixel is missing.
+        (y, x) True, or not zero, where a pixel is missing; or the path of such an image.
     model
         A dictionary to use; by default one is learned from the image itself, once it is roughly
         filled.
+    out
+        Path or URL of a new OME-Zarr, as in `denoise`.
     **options
         As in `denoise`.
 
     Returns
     -------
-    (y, x) of the same type; float32 for floats. Known pixels keep their values.
+    As in `denoise`. Known pixels keep their values.
 
     Examples
     --------
@@ -83,53 +131,162 @@ def inpaint(
     >>> bool((filled == stripes)[~missing].all())
     True
     """
-    if is_color(image):
-        return by_channel(image, lambda one: inpaint(one, mask, model, **options))
+    return inpaint_image(image, mask, model, Output.take(out, options), options).array
+
+
+def inpaint_image(
+    image: Any, mask: Any, model: Dictionary | None, out: Output, options: dict[str, Any]
+) -> Restored:
+    """The same, with the number of pixels that were missing."""
     how = {name: options.pop(name) for name in ENGINE if name in options}
     config = RestoreConfig.from_options(options, ENGINE)
-    pixels = check_pixels(image)
-    check_size(pixels, model.basis.diameter if model else config.diameter)
-    missing = find_missing(pixels, mask)
-    known = pixels[~missing].astype(np.float64)
-    kept = pixels.astype(np.float32) if pixels.dtype.kind == "f" else pixels.copy()
-    scale = Scale(float(known.mean()), float(known.std()) or 1.0)
-    filled = first_filling(scale.apply(np.where(missing, known[0], pixels)), missing)
-    if missing.any() and known.min() < known.max():
-        if model is None:
-            coder = learn_coder(pick_patches(filled, config), config, SPARSITY, LEARNING, how)
-        else:
-            coder = coder_of(model, SPARSITY)
-        filled = _rounds(filled, missing, coder, config.tile, how)
-    return np.where(missing, scale.undo(filled, pixels.dtype), kept)
-
-
-def _rounds(
-    filled: Floats, missing: NDArray[np.bool_], coder: Coder, tile: int, how: dict[str, Any]
-) -> Floats:
-    """The image with its missing pixels filled, after all rounds."""
-    places = [at for at in tile_places(filled.shape, tile) if missing[at].any()]
-    n_pixels = sum(missing[at].size for at in places)
+    subject = open_subject(image, mask)
+    check_size(subject.image, model.basis.diameter if model else config.diameter)
+    out.check(subject.image)
     with open_engine(**how) as engine:
-        for i, level in enumerate(LEVELS):
-            step = InpaintStep(coder, level)
-            tiles = [with_margin(filled, at, step.margin) for at in places]
-            stage = Stage(f"round {i + 1} of {len(LEVELS)}", n_pixels, i, len(LEVELS))
-            results = engine.compute(part_tasks(inpaint_tile, tiles, step), stage)
-            filled = filled.copy()
-            for at, result in zip(places, results, strict=True):
-                filled[at] = np.where(missing[at], result, filled[at])
-    return filled
+        found = scan(subject, engine)
+        facts = {"n_missing": found.n_missing}
+        if out.url is not None and not found.n_missing:
+            raise DscError(f"{subject.image.name}: {NOTHING}")
+        varies = (found.low < found.high) & bool(found.n_missing)
+        places = subject.sample(config.seed, config.diameter)
+        fillers = []
+        for color in range(subject.n_colors):
+            scale = _scale_of([known_of(subject.window(place), color) for place in places])
+            coder = None if model is None or not varies[color] else coder_of(model, SPARSITY)
+            if model is None and varies[color]:
+                filled = subject.map_windows(fill_part, places, (color, scale), REACH, engine)
+                squares = pick_patches(filled, config)
+                coder = learn_coder(squares, config, SPARSITY, LEARNING, engine)
+            fillers.append(Filler(scale, coder))
+        step = InpaintStep(tuple(fillers), subject.dtype)
+        if subject.is_small:
+            whole = _fill_whole(subject.window(places[0]), step, engine)
+            return keep(subject, whole, facts, out, engine)
+        job = TileJob(
+            "fill the missing pixels",
+            inpaint_tile,
+            step,
+            margin=step.margin,
+            channels=subject.channels,
+            pixel_bytes=PIXEL_BYTES,
+            identity=step.identity,
+            tile=TILE,
+            raw=True,
+            checked=False,
+            beside=subject.mask,
+            dtype=subject.dtype.name,
+        )
+        return Restored.of(subject, map_tiles(subject.image, job, out, scheduler=engine), facts)
 
 
-def inpaint_tile(pixels: Floats, step: InpaintStep) -> Floats:
-    """The mean of the coded disks, from a tile with `step.margin` more pixels on each side."""
-    coder = step.coder
+def known_of(window: Window, color: int) -> NDArray[Any]:
+    """The known values of one color of a window."""
+    pixels, missing = color_of(window, color)
+    return pixels[~missing]
 
-    def code(coords: Floats) -> tuple[Floats, Floats]:
-        codes = coder.encode(coords, step.tolerance * coder.basis.n_pixels)
-        return coder.decode(codes), inverse_variance(codes)
 
-    return average_disks((pixels,), coder.basis, code)
+def fill_part(part: Part, step: tuple[int, Scale]) -> Floats:
+    """(y, x) one color of a part, roughly filled, in units of a scale."""
+    (color, scale), window = step, part.read()
+    pixels, missing = color_of(window, color)
+    return first_filling(scale.apply(pixels), missing)[window.place]
+
+
+def _scale_of(parts: Sequence[NDArray[Any]]) -> Scale:
+    """Zero at the mean of the known pixels, in units of their standard deviation."""
+    known = np.concatenate(parts).astype(np.float64)
+    if not known.size:  # nowhere in the windows of a large image
+        return Scale(0.0, 1.0)
+    return Scale(float(known.mean()), float(known.std()) or 1.0)
+
+
+def _fill_whole(window: Window, step: InpaintStep, engine: Engine) -> NDArray[Any]:
+    """(channel, y, x) a small image, round by round."""
+    result = []
+    for color, filler in enumerate(step.fillers):
+        pixels, missing = color_of(window, color)
+        filled = first_filling(filler.scale.apply(pixels), missing)
+        if filler.coder is not None:
+            holes = Image("mask", None, window.shape, missing)
+            for number, level in enumerate(LEVELS, 1):
+                job = TileJob(
+                    f"round {number} of {len(LEVELS)}",
+                    round_tile,
+                    Round(filler.coder, level),
+                    margin=filler.coder.basis.diameter - 1,
+                    channels=("filled",),
+                    pixel_bytes=PIXEL_BYTES,
+                    raw=True,
+                    checked=False,
+                    beside=holes,
+                )
+                source = Image("image", None, window.shape, filled)
+                values = map_tiles(source, job, scheduler=engine).values
+                assert values is not None
+                filled = values[0]
+        result.append(_put(pixels, missing, filled, filler.scale, step.dtype))
+    return np.stack([*result, *alpha_of(window, len(step.fillers))])
+
+
+def round_tile(window: Window, step: Round) -> Floats:
+    """(1, y, x) a tile with its missing pixels filled anew, known ones as they are."""
+    assert window.beside is not None
+    own, missing = window.inner(), window.beside[window.place]
+    if not missing.any():
+        return own[None]
+    new = average_disks((window.mirrored(),), step.coder.basis, step.code)
+    return np.where(missing, new, own)[None]
+
+
+def inpaint_tile(window: Window, step: InpaintStep) -> NDArray[Any]:
+    """(channel, y, x) a tile of a large image after all rounds."""
+    result = []
+    for color, filler in enumerate(step.fillers):
+        pixels, missing = color_of(window, color)
+        own, place = pixels[window.place], window.place
+        if missing[place].any():
+            filled = first_filling(filler.scale.apply(pixels), missing)
+            if filler.coder is not None:
+                fill_window(filled, missing, window, filler.coder)
+            own = _put(own, missing[place], filled[place], filler.scale, step.dtype)
+        result.append(own.astype(step.dtype))
+    return np.stack([*result, *alpha_of(window, len(step.fillers))])
+
+
+def fill_window(filled: Floats, missing: Mask, window: Window, coder: Coder) -> None:
+    """All rounds, each where those after it need it for the tile; `filled` is changed.
+
+    Every round is that of the whole image: it sees the image as the round before left it, mirrored
+    where it ends.
+    """
+    edge = coder.basis.diameter - 1
+    for number, level in enumerate(LEVELS, 1):
+        beyond = (len(LEVELS) - number) * edge
+        around = tuple(
+            slice(max(0, part.start - beyond), part.stop + beyond) for part in window.place
+        )
+        rows, columns = (np.flatnonzero(missing[around].any(axis)) for axis in (1, 0))
+        if not rows.size:
+            continue
+        box = tuple(
+            slice(part.start + int(found[0]), part.start + int(found[-1]) + 1)
+            for part, found in zip(around, (rows, columns), strict=True)
+        )
+        outer = [(part.start - edge, part.stop + edge) for part in box]
+        cut = tuple(slice(max(0, a), b) for a, b in outer)
+        ends = [(max(0, -a), max(0, b - n)) for (a, b), n in zip(outer, filled.shape, strict=True)]
+        seen = np.pad(filled[cut], ends, mode="symmetric")
+        step = Round(coder, level)
+        new = average_disks((seen,), coder.basis, step.code)
+        filled[box] = np.where(missing[box], new, filled[box])
+
+
+def _put(
+    pixels: NDArray[Any], missing: Mask, filled: Floats, scale: Scale, dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    """The image with its missing pixels filled."""
+    return np.where(missing, scale.undo(filled, dtype), pixels.astype(dtype))
 
 
 def first_filling(pixels: Floats, missing: NDArray[np.bool_]) -> Floats:
@@ -149,16 +306,3 @@ def first_filling(pixels: Floats, missing: NDArray[np.bool_]) -> Floats:
         filled[new] = gaussian_filter(values, width)[new] / weight[new]
         left &= ~new
     return filled.astype(np.float32)
-
-
-def find_missing(pixels: NDArray[Any], mask: ArrayLike | None) -> NDArray[np.bool_]:
-    """(y, x) True where a pixel is missing: in the mask, or NaN."""
-    missing = np.isnan(pixels) if pixels.dtype.kind == "f" else np.zeros(pixels.shape, bool)
-    if mask is not None:
-        masked = np.asarray(mask)
-        if masked.shape != pixels.shape:
-            raise DscError(f"mask: found shape {masked.shape}, need {pixels.shape}, the image's")
-        missing |= masked != 0
-    if missing.all():
-        raise DscError("mask: found all pixels missing, need some known ones")
-    return missing

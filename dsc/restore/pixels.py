@@ -1,17 +1,32 @@
-"""Images as values in units of a scale, and back in the type they came in."""
+"""Images to be restored: read by window, each color by itself, and back in the type they had."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dsc.counter import uniform_bits
+from dsc.engine import Engine, part_tasks
 from dsc.errors import DscError
+from dsc.images import Image, Tile, tiles_of, to_grey
+from dsc.show import Stage
+from dsc.tiling import CHANNELS, Window, as_image, cut_window, n_colors
+
+SMALL = 2**22  # pixels of an image that is looked at as a whole; of others windows are
+WINDOWS = 256  # how many, and pixels across one: at least, and at least two disks
+ACROSS = 64
+LOOK = "look at the pixels"
+SCANNED = 1024  # pixels across a part whose values are looked at
 
 Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+Place = tuple[slice, slice]
 
 
 @dataclass(frozen=True)
@@ -30,41 +45,176 @@ class Scale:
         values = pixels.astype(np.float64) * self.unit + self.offset
         if dtype.kind == "f":
             return values.astype(np.float32)
-        limits = np.iinfo(dtype)
-        return np.clip(np.rint(values), limits.min, limits.max).astype(dtype)
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return np.clip(np.rint(values), low, high).astype(dtype)
 
 
-def is_color(image: ArrayLike) -> bool:
-    """Whether an image is (y, x, color), with 3 channels, or 4, the last one being alpha."""
-    shape = np.shape(image)
-    return len(shape) == 3 and shape[2] in (3, 4)
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """An image to be restored, and where its pixels are missing besides those that are NaN."""
+
+    image: Image
+    mask: Image | None = None
+
+    @cached_property
+    def like(self) -> NDArray[Any]:
+        """One of its pixels, (1, 1) or (1, 1, channel), for its type."""
+        return self.image.crop(0, 1, 0, 1)
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Names of what a pixel has."""
+        return CHANNELS[self.like.shape[2]] if self.like.ndim == 3 else ("grey",)
+
+    @property
+    def n_colors(self) -> int:
+        """How many channels are restored; alpha, the last one, stays."""
+        return n_colors(len(self.channels))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the restored image: its own, and float32 for floats."""
+        found = self.like.dtype
+        return np.dtype(np.float32) if found.kind == "f" else found
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is looked at as a whole."""
+        return math.prod(self.image.shape) <= SMALL
+
+    def window(self, place: Place, margin: int = 0) -> Window:
+        """A part of it with a margin, in its own type, with the mask beside it."""
+        return cut_window(self.image, *place, margin, raw=True, beside=self.mask)
+
+    def sample(self, seed: int, diameter: int) -> list[Place]:
+        """Parts that stand for it: all of it if it is small, else places by chance."""
+        height, width = self.image.shape
+        if self.is_small:
+            return [(slice(0, height), slice(0, width))]
+        side = max(ACROSS, 2 * diameter)
+        tall, wide = min(side, height), min(side, width)
+        bits = uniform_bits(seed, "restore windows", np.arange(2 * WINDOWS))
+        tops = (bits[:WINDOWS] % np.uint64(height - tall + 1)).tolist()
+        lefts = (bits[WINDOWS:] % np.uint64(width - wide + 1)).tolist()
+        return [(slice(y, y + tall), slice(x, x + wide)) for y, x in zip(tops, lefts, strict=True)]
+
+    def map_windows(
+        self,
+        function: Callable[[Part, Any], Any],
+        places: Sequence[Place],
+        step: Any,
+        margin: int,
+        engine: Engine,
+    ) -> list[Any]:
+        """`function(part, step)` of some places, as tasks; what is in memory travels with them."""
+        images = [self.image, *([self.mask] if self.mask else [])]
+        travels = any(isinstance(image.source, np.ndarray) for image in images)
+        parts = [
+            Part(None, self.window(place, margin)) if travels else Part(self, None, place, margin)
+            for place in places
+        ]
+        n_pixels = sum((y.stop - y.start) * (x.stop - x.start) for y, x in places)
+        return engine.compute(part_tasks(function, parts, step), Stage(LOOK, n_pixels))
+
+    def assemble(self, maps: NDArray[Any]) -> NDArray[Any]:
+        """Channels (channel, y, x) in the shape that the image has."""
+        return np.ascontiguousarray(maps[0] if self.like.ndim == 2 else np.moveaxis(maps, 0, 2))
 
 
-def by_channel(image: ArrayLike, restore: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-    """Each of three colors restored by itself; alpha stays."""
-    pixels = np.asarray(image)
-    restored = [restore(pixels[:, :, channel]) for channel in range(3)]
-    return np.stack([*restored, *np.moveaxis(pixels[:, :, 3:], 2, 0)], axis=2)
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A window of a subject: itself, or how it is read."""
+
+    subject: Subject | None
+    window: Window | None
+    place: Place = (slice(0), slice(0))
+    margin: int = 0
+
+    def read(self) -> Window:
+        """The window."""
+        if self.window is not None:
+            return self.window
+        assert self.subject is not None
+        return self.subject.window(self.place, self.margin)
 
 
-def check_pixels(image: ArrayLike) -> NDArray[Any]:
-    """An image (y, x) of real numbers; NaN is for the caller to judge."""
-    pixels = np.asarray(image)
-    if pixels.ndim != 2:
-        raise DscError(
-            f"image: found shape {pixels.shape}, need (y, x), or (y, x, color) with 3 or 4 channels"
-        )
-    if pixels.dtype.kind not in "fiu":
-        raise DscError(f"image: found pixels of type {pixels.dtype}, need whole numbers or floats")
-    if pixels.dtype.kind == "f" and np.isinf(pixels).any():
-        raise DscError("image: found infinite values, need finite ones")
-    return pixels
+def open_subject(image: Any, mask: Any = None) -> Subject:
+    """An image by a path, a URL or an array, with its mask."""
+    source = as_image(image, raw=True)
+    subject = Subject(source, None if mask is None else as_image(mask, raw=True))
+    if not isinstance(source.source, np.ndarray):
+        try:
+            to_grey(subject.like)  # what is no image elsewhere is none here
+        except DscError as error:
+            raise DscError(f"{source.name}: {error}") from error
+    if subject.mask is not None and subject.mask.shape != source.shape:
+        raise DscError(f"mask: found shape {subject.mask.shape}, need {source.shape}, the image's")
+    return subject
 
 
-def check_size(pixels: NDArray[Any], diameter: int) -> None:
+def check_size(image: Image, diameter: int) -> None:
     """Refuse an image that is smaller than a disk."""
-    if min(pixels.shape) < diameter:
+    if min(image.shape) < diameter:
         raise DscError(
-            f"image: found shape {pixels.shape}, need at least {diameter} × {diameter}, the "
+            f"{image.name}: found shape {image.shape}, need at least {diameter} × {diameter}, the "
             "diameter of the disks: choose a smaller one"
         )
+
+
+def color_of(window: Window, color: int) -> tuple[NDArray[Any], Mask]:
+    """(y, x) pixels of one color of a window, and which of them are missing."""
+    pixels = np.atleast_3d(window.pixels)[:, :, color]
+    missing = np.isnan(pixels) if pixels.dtype.kind == "f" else np.zeros(pixels.shape, bool)
+    if window.beside is not None:
+        beside = window.beside if window.beside.ndim == 2 else to_grey(window.beside)
+        missing = missing | (beside != 0)
+    return pixels, missing
+
+
+def alpha_of(window: Window, n_colors: int) -> list[NDArray[Any]]:
+    """What of a tile stays as it is: its alpha channel, if it has one."""
+    return list(np.moveaxis(np.atleast_3d(window.inner())[:, :, n_colors:], 2, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the values of an image are like: (color,) least and largest of the known ones."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    n_missing: int  # pixels of which a color is missing
+    n_nan: int  # values that are NaN
+
+
+def scan(subject: Subject, engine: Engine) -> Found:
+    """Look at all values; refuses infinite ones, and an image without known ones."""
+    image = subject.image
+    tiles = list(tiles_of(image.shape, (SCANNED, SCANNED)))
+    if isinstance(image.source, np.ndarray):
+        parts = [scan_tile(tile, subject) for tile in tiles]
+    else:
+        stage = Stage(LOOK, math.prod(image.shape))
+        parts = engine.compute(part_tasks(scan_tile, tiles, subject), stage)
+    low = np.min([part.low for part in parts], axis=0)
+    high = np.max([part.high for part in parts], axis=0)
+    if (low > high).any():
+        raise DscError("mask: found all pixels missing, need some known ones")
+    counts = [(part.n_missing, part.n_nan) for part in parts]
+    return Found(low, high, *(int(n) for n in np.sum(counts, axis=0)))
+
+
+def scan_tile(tile: Tile, subject: Subject) -> Found:
+    """One task of the look at all values."""
+    window = subject.window((tile.y, tile.x))
+    low, high, n_nan = [], [], 0
+    gone = np.zeros(window.pixels.shape[:2], bool)
+    for color in range(subject.n_colors):
+        pixels, missing = color_of(window, color)
+        known = pixels[~missing]
+        if known.dtype.kind == "f" and np.isinf(pixels).any():
+            raise DscError(f"{subject.image.name}: found infinite values, need finite ones")
+        low.append(float(known.min()) if known.size else np.inf)
+        high.append(float(known.max()) if known.size else -np.inf)
+        n_nan += int(np.isnan(pixels).sum()) if pixels.dtype.kind == "f" else 0
+        gone |= missing
+    return Found(np.array(low), np.array(high), int(gone.sum()), n_nan)

@@ -28,6 +28,7 @@ class Card:
     note: str = ""  # a line below the title
     numbers: dict[str, str] = field(default_factory=dict)  # in words, by name
     curve: Sequence[float] = ()  # the error after every pass
+    curve_unit: str = ""  # what follows its numbers, such as " %"
     image: NDArray[np.uint8] | None = None  # (y, x) or (y, x, 2): the atoms
     bars: Sequence[float] = ()  # how often each of them is used
     cards: tuple[Card, ...] = ()  # parts of it, side by side

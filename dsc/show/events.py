@@ -6,6 +6,7 @@ need not know where they come from.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -150,6 +151,17 @@ class Meter:
         meter = Meter(*listeners, *self.listeners)
         meter._last = self._last
         return meter
+
+
+def percent(share: float) -> str:
+    """A share for people.
+
+    Examples
+    --------
+    >>> percent(0.02653), percent(0.4), percent(float("nan"))
+    ('2.65 %', '40 %', 'an unknown share')
+    """
+    return "an unknown share" if math.isnan(share) else f"{100 * share:.3g} %"
 
 
 def duration(seconds: float) -> str:

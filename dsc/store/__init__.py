@@ -2,7 +2,7 @@
 
 from dsc.store.bases import basis_schema, basis_sizes, basis_variables, read_basis
 from dsc.store.checking import Checkup, check_store
-from dsc.store.creation import add_group, check_free, create, remove_store, reopen
+from dsc.store.creation import Layout, add_group, check_free, create, remove_store, reopen
 from dsc.store.objects import (
     as_written,
     normalize,
@@ -12,7 +12,8 @@ from dsc.store.objects import (
     sha256,
     zarr_store,
 )
-from dsc.store.schema import FORMAT, Variable, kinds, register, schema_of
+from dsc.store.schema import FORMAT, NEWEST, Variable, kinds, register, schema_of
+from dsc.store.shards import shard_rows
 from dsc.store.store import Store, is_finished, open_dataset, open_store
-from dsc.store.store import open_dataset as open  # noqa: A004
+from dsc.store.store import open_lazily as open  # noqa: A004
 from dsc.store.strict import CheckedStore

@@ -34,8 +34,8 @@ def basis_schema(required: bool) -> tuple[Variable, ...]:
 
 
 def basis_variables(basis: SteerableBasis) -> dict[str, NDArray[Any]]:
-    """The arrays of a store of patches or of a model that hold a basis."""
-    return {v.name: getattr(basis, v.name.removeprefix("basis_")) for v in _VARIABLES}
+    """The arrays of a store of patches or of a model that hold a basis, with all channels."""
+    return {v.name: basis.array(v.name.removeprefix("basis_")) for v in _VARIABLES}
 
 
 def basis_sizes(basis: SteerableBasis) -> dict[str, int]:

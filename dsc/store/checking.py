@@ -71,7 +71,7 @@ def check_store(url: str | PathLike[str]) -> Checkup:
             bad.append(str(error))
     store, whole = Store(place, found.kind, token), []
     for name in found.chunks:
-        problems = list(_each_chunk(store, name, found))
+        problems = list(_each_chunk(store, name, found.chunks[name]))
         n_checked += len(problems)
         some = [text for text in problems if text]
         whole += [name] * (not some)
@@ -79,9 +79,8 @@ def check_store(url: str | PathLike[str]) -> Checkup:
     return Checkup(place, found.kind, n_checked, tuple(bad), _saved(found, whole) if bad else ())
 
 
-def _each_chunk(store: Store, name: str, found: manifest.Manifest) -> Iterator[str]:
-    """Of every chunk of an array what is wrong with it, empty for nothing."""
-    counts = found.chunks[name]
+def _each_chunk(store: Store, name: str, counts: list[int]) -> Iterator[str]:
+    """Of every chunk of an array, also in a shard, what is wrong with it, empty for nothing."""
     try:
         steps = store.chunks(name)
     except Exception as error:  # whatever zarr raises is the metadata's fault

@@ -70,10 +70,21 @@ class Folder(LocalStore):
         except OSError as error:
             partial.unlink(missing_ok=True)
             if isinstance(error, FileNotFoundError):
-                check_there(str(self.root))
+                self._check_there(key)
             raise
         if (ours := _written.get(str(self.root))) is not None:
             ours[key] = (found.st_ino, found.st_mtime_ns)
+        if key != METADATA and not is_marked(str(self.root)):  # removed just now
+            path.unlink(missing_ok=True)
+            self._check_there(key)
+
+    def _check_there(self, key: str) -> None:
+        """Refuse to go on in a folder that was removed; those made for a key meanwhile go, too."""
+        if not is_marked(str(self.root)):
+            for folder in Path(key).parents:
+                with suppress(OSError):  # of those that hold something
+                    (self.root / folder).rmdir()
+        check_there(str(self.root))
 
     def _make_folders(self, key: str) -> None:
         """The folders that a key needs, below one that must be there."""
@@ -100,6 +111,12 @@ def remember(url: str) -> None:
 def forget(url: str) -> None:
     """What was written there is finished."""
     _written.pop(str(Path(url)), None)
+
+
+def remove_partial(url: str) -> None:
+    """Remove files that a killed process had begun to write into a store."""
+    for path in Path(url).rglob("*.partial"):
+        path.unlink(missing_ok=True)
 
 
 def remove_rest(url: str) -> None:

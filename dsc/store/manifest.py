@@ -1,7 +1,8 @@
 """`manifest.json`: the last object of a store. Without it, the store is not there.
 
 It names the kind and the format, the SHA-256 of every metadata file, and for each array the number
-of chunks along each dimension, which gives the keys that must be there. Its own SHA-256 comes last.
+of chunks along each dimension, which gives the keys that must be there. Arrays in shards have one
+key for so many chunks (`shards`, which only stores of format 4 have). Its own SHA-256 comes last.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any
 
@@ -22,11 +23,13 @@ from dsc.store.objects import (
     is_occupied,
     list_objects,
     read_object,
+    read_ranges,
     read_tails,
     sha256,
     write_object,
 )
-from dsc.store.schema import FORMAT, Variable, kinds, schema_of
+from dsc.store.schema import FORMAT, NEWEST, Variable, kinds, schema_of
+from dsc.store.shards import chunks_in_shard, index_size, read_index
 from dsc.store.strict import MANIFEST, METADATA
 from dsc.version import __version__
 
@@ -49,22 +52,50 @@ class Manifest:
     # of each array, the CRC-32C of its chunks one after the other, eight digits each: what binds a
     # chunk to its place
     checksums: dict[str, str]
+    shards: dict[str, int] = field(default_factory=dict)  # chunks in a shard, where there are any
 
-    def checksum(self, key: str) -> str | None:
-        """The CRC-32C of a chunk by its key; None for other keys."""
+    def checksum(self, key: str, number: int = 0) -> str | None:
+        """The CRC-32C of a chunk by its key, and its number in a shard; None for other keys."""
         name, _, place = key.partition("/c")
         if name not in self.checksums or name not in self.chunks:
             return None
         index = 0
-        for number, count in zip(place.split("/")[1:], self.chunks[name], strict=False):
-            index = index * count + int(number)
+        if name in self.shards:
+            index = int(place.split("/")[1]) * self.shards[name] + number
+            return self.checksums[name][8 * index : 8 * index + 8]
+        for digits, count in zip(place.split("/")[1:], self.chunks[name], strict=False):
+            index = index * count + int(digits)
         return self.checksums[name][8 * index : 8 * index + 8]
+
+    def shard(self, key: str) -> tuple[int, int]:
+        """How many chunks a shard may hold, and how many that of a key does; zeros for no shard."""
+        name, _, place = key.partition("/c/")
+        n_chunks = self.shards.get(name, 0)
+        if not (n_chunks and place):
+            return 0, 0
+        before = int(place.partition("/")[0]) * n_chunks
+        return n_chunks, min(n_chunks, self.chunks[name][0] - before)
+
+    def keys(self, name: str) -> list[str]:
+        """The keys of all chunks or shards of an array."""
+        counts = list(self.chunks[name])
+        if name in self.shards:
+            counts[0] = -(-counts[0] // self.shards[name])
+        return ["/".join([name, "c", *map(str, index)]) for index in product(*map(range, counts))]
 
 
 def chunk_counts(array: Metadata) -> list[int]:
     """How many chunks an array has along each dimension."""
     shape = array["chunk_grid"]["configuration"]["chunk_shape"]
+    if chunks_in_shard(array):
+        shape = array["codecs"][0]["configuration"]["chunk_shape"]
     return [-(-size // chunk) for size, chunk in zip(array["shape"], shape, strict=True)]
+
+
+def layout(name: str, array: Metadata) -> Manifest:
+    """What is known of an array of a store that is being written: where its chunks are."""
+    shards = {name: n_chunks} if (n_chunks := chunks_in_shard(array)) else {}
+    return Manifest("", NEWEST, __version__, {}, {name: chunk_counts(array)}, {}, shards)
 
 
 def write_manifest(url: str, kind: str) -> None:
@@ -72,34 +103,49 @@ def write_manifest(url: str, kind: str) -> None:
     keys = list_objects(url)
     if "://" not in url:
         check_there(url)
-    metadata: dict[str, str] = {}
-    chunks: dict[str, list[int]] = {}
+    found = Manifest(kind, FORMAT, __version__, {}, {}, {})
+    version = FORMAT
     for key in sorted(key for key in keys if key.rsplit("/", 1)[-1] == METADATA):
         text = read_object(url, key)
         assert text is not None  # it was listed just now
-        metadata[key] = sha256(text)
-        node = json.loads(text)
+        found.metadata[key] = sha256(text)
+        node, name = json.loads(text), key.removesuffix(METADATA).rstrip("/")
         if node["node_type"] == "array":
-            chunks[key.removesuffix(f"/{METADATA}")] = chunk_counts(node)
-    wanted = {
-        name: ["/".join([name, "c", *map(str, index)]) for index in product(*map(range, counts))]
-        for name, counts in chunks.items()
-    }
+            found.chunks[name] = chunk_counts(node)
+            if n_chunks := chunks_in_shard(node):
+                found.shards[name] = n_chunks
+        elif not name:
+            version = max(FORMAT, int(node["attributes"]["dsc_format"]))
+    wanted = {name: found.keys(name) for name in found.chunks}
     missing = [key for some in wanted.values() for key in some if key not in keys]
     if missing:
-        n_chunks = sum(map(math.prod, chunks.values()))
+        n_chunks = sum(map(len, wanted.values()))
         listed = ", ".join(missing[:SHOWN]) + (", …" if len(missing) > SHOWN else "")
         raise DscError(
             f"{url}: cannot be finished, {len(missing)} of {n_chunks} chunks are not written "
             f"({listed}): write these, then finish again"
         )
-    checksums = {  # the last bytes of a chunk are its own CRC-32C
-        name: "".join(tail[::-1].hex() for tail in read_tails(url, some, 4))
-        for name, some in wanted.items()
-    }
-    content = asdict(Manifest(kind, FORMAT, __version__, metadata, chunks, checksums))
+    for name, some in wanted.items():  # the last bytes of a chunk are its own CRC-32C
+        tails = _shard_tails(url, found, name) if name in found.shards else read_tails(url, some, 4)
+        found.checksums[name] = "".join(tail[::-1].hex() for tail in tails)
+    content = {**asdict(found), "format": version}
+    if not found.shards:  # then it is what it was before there were any
+        del content["shards"]
     content["sha256"] = _own_hash(content)
     write_object(url, MANIFEST, json.dumps(content, indent=1).encode())
+
+
+def _shard_tails(url: str, found: Manifest, name: str) -> list[bytes]:
+    """The last bytes of every chunk in the shards of an array."""
+    keys = found.keys(name)
+    keyed, ends = [], []
+    for key, data in zip(keys, read_tails(url, keys, index_size(found.shards[name])), strict=True):
+        spans = read_index(np.frombuffer(data, np.uint8), found.shard(key)[1])
+        if spans is None:
+            raise DscError(f"{url}: cannot be finished, shard {key} lacks chunks: write it again")
+        keyed += [key] * len(spans)
+        ends += [end for _, end in spans]
+    return read_ranges(url, keyed, [end - 4 for end in ends], ends)
 
 
 def read_manifest(url: str) -> tuple[Manifest, str]:
@@ -113,10 +159,10 @@ def read_manifest(url: str) -> tuple[Manifest, str]:
         own, version = content.pop("sha256"), int(content["format"])
     except _MALFORMED as error:
         raise damaged from error
-    if version > FORMAT:  # first, since a newer manifest may be another one altogether
+    if version > NEWEST:  # first, since a newer manifest may be another one altogether
         raise DscError(
             f"{url}: found format {version}, written by dsc {content.get('dsc_version')}; this "
-            f"version reads formats up to {FORMAT}: install a newer dsc"
+            f"version reads formats up to {NEWEST}: install a newer dsc"
         )
     if version < FORMAT:
         raise DscError(
@@ -140,7 +186,7 @@ def is_whole(url: str) -> bool:
     try:
         content = json.loads(text or b"")
         own = content.pop("sha256")
-        return int(content["format"]) > FORMAT or own == _own_hash(content)
+        return int(content["format"]) > NEWEST or own == _own_hash(content)
     except _MALFORMED:
         return False
 
@@ -200,7 +246,11 @@ def _is_well_formed(found: Manifest) -> bool:
     texts = [*found.metadata, *found.metadata.values()] if _is_dict(found.metadata) else [None]
     if not all(isinstance(text, str) for text in (found.kind, *texts)):
         return False
-    if not (_is_dict(found.chunks) and _is_dict(found.checksums)):
+    if not (_is_dict(found.chunks) and _is_dict(found.checksums) and _is_dict(found.shards)):
+        return False
+    if not all(
+        name in found.chunks and type(n) is int and n > 0 for name, n in found.shards.items()
+    ):
         return False
     return found.chunks.keys() <= found.checksums.keys() and all(
         isinstance(counts, list)
@@ -239,15 +289,18 @@ def _differences(
 ) -> list[str]:
     problems = []
     dims = tuple(found.get("dimension_names") or ())
+    is_free = variable.any_type or found["data_type"] in variable.types
+    dtype = found["data_type"] if is_free else variable.dtype
     for what, present, expected in (
         ("dimensions", dims, variable.dims),
-        ("type", found["data_type"], variable.dtype),
+        ("type", found["data_type"], dtype),
         ("chunks", manifest.chunks.get(variable.name), chunk_counts(found)),
+        ("shards", manifest.shards.get(variable.name, 0), chunks_in_shard(found)),
     ):
         if present != expected:
             problems.append(f"array {variable.name!r} has {what} {present}, need {expected}")
     chunk = math.prod(found["chunk_grid"]["configuration"]["chunk_shape"])
-    if chunk * np.dtype(variable.dtype).itemsize > (memory := psutil.virtual_memory().total):
+    if chunk * np.dtype(dtype).itemsize > (memory := psutil.virtual_memory().total):
         problems.append(
             f"array {variable.name!r} has chunks of {chunk:,} values, need ones that fit into "
             f"the memory of this machine, {readable(memory)}"

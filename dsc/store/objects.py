@@ -22,7 +22,7 @@ from dsc.errors import DscError
 from dsc.files import write_whole
 from dsc.store.folder import Folder
 
-_UNNAMED = re.compile(r"/zarr\.[0-9a-f]{32}\.partial$")
+_UNNAMED = re.compile(r"\.[0-9a-f]{32}\.partial$")
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
@@ -115,6 +115,16 @@ def read_tails(url: str, keys: Sequence[str], size: int) -> list[bytes]:
         return [bytes(tail) for tail in fs.cat_ranges(paths, [-size] * len(paths), None)]
 
 
+def read_ranges(
+    url: str, keys: Sequence[str], starts: Sequence[int], stops: Sequence[int]
+) -> list[bytes]:
+    """Some bytes of each of some objects, which may be named more than once."""
+    with reported(url, "read"):
+        fs, root = fsspec.core.url_to_fs(url)
+        paths = [f"{root}/{key}" for key in keys]
+        return [bytes(part) for part in fs.cat_ranges(paths, list(starts), list(stops))]
+
+
 def list_objects(url: str) -> set[str]:
     """The keys of all objects below `url`."""
     with reported(url, "listed"):
@@ -124,13 +134,27 @@ def list_objects(url: str) -> set[str]:
         return {path[len(root) + 1 :] for path in fs.find(root)}
 
 
-def is_occupied(url: str) -> bool:
-    """Whether there is a file, or a folder with something in it.
+def chunk_bytes(url: str) -> int:
+    """The bytes of all chunks below `url`, as they are stored: without metadata."""
+    with reported(url, "listed"):
+        fs, root = fsspec.core.url_to_fs(url)
+        fs.invalidate_cache()
+        found = fs.find(root, detail=True)
+        return sum(
+            int(about["size"]) for path, about in found.items() if "/c/" in path[len(root) :]
+        )
 
-    The first object of a Zarr group that was being written on a disk when the process died, and has
-    no name of its own yet, is nothing.
+
+def is_occupied(url: str) -> bool:
+    """Whether there is a file, or a folder with some in it.
+
+    What was being written on a disk when the process died, and has no name of its own yet, is
+    nothing.
     """
-    return not all(_UNNAMED.search(path) for path in _children(url))
+    if "://" in url or not Path(url).is_dir():
+        return bool(_children(url))
+    paths = (path for path in Path(url).rglob("*") if path.is_symlink() or not path.is_dir())
+    return any(not _UNNAMED.search(path.name) for path in paths)
 
 
 def remove_objects(url: str, keep: str = "") -> None:

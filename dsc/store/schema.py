@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from dsc.errors import DscError, unknown_choice
 
-FORMAT = 3  # of the stores written here; newer ones are refused
+FORMAT = 3  # of the stores written here
+NEWEST = 4  # of those with shards or narrow types, which format 3 does not know; newer: refused
 
 _OWNERS = {  # imported when somebody asks for a kind before its room was needed
     "patches": "dsc.patches.schema",
@@ -29,11 +30,13 @@ class Variable:
 
     name: str  # its name
     dims: tuple[str, ...]  # names of its dimensions
-    dtype: str  # numPy's name of what it holds
+    dtype: str  # NumPy's name of what it holds
     description: str  # for people: both become attributes of the array
     units: str = ""
     required: bool = True  # whether every store of the kind has it
     compressed: bool = True  # whether zstd pays for its time
+    any_type: bool = False  # whether a store may be made with another type than `dtype`
+    types: tuple[str, ...] = ()  # others that a store may be made with, in the newest format
     # whether this is a group of any number of such arrays, each of its own size: they are added by
     # `add_group`, and checked when they are read
     group: bool = False

@@ -19,9 +19,17 @@ from dsc.errors import DscError, unknown_choice
 from dsc.locks import check_held, lock_path, unlock
 from dsc.store import manifest
 from dsc.store.folder import check_there, forget, is_marked, remove_rest
-from dsc.store.objects import as_written, normalize, read_object, reported, sha256, zarr_store
+from dsc.store.objects import (
+    as_written,
+    chunk_bytes,
+    normalize,
+    read_object,
+    reported,
+    sha256,
+    zarr_store,
+)
 from dsc.store.schema import check_variable
-from dsc.store.strict import METADATA, StrictStore
+from dsc.store.strict import METADATA, BlankStore, StrictStore
 
 if TYPE_CHECKING:
     import xarray
@@ -53,8 +61,21 @@ class Store:
         return tuple(_array(self, variable).shape)
 
     def chunks(self, variable: str) -> tuple[int, ...]:
-        """The size of its chunks."""
+        """The size of its chunks: what is read at once."""
         return tuple(_array(self, variable).chunks)
+
+    def shards(self, variable: str) -> tuple[int, ...]:
+        """The size of its shards, or of its chunks where there are none: what is written at once.
+
+        A writer owns so many rows of an array, or a multiple of them.
+        """
+        array = _array(self, variable)
+        return tuple(array.shards or array.chunks)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all its arrays as they are stored."""
+        return chunk_bytes(self.url)
 
     def group_attributes(self, group: str) -> dict[str, Any]:
         """The attributes of a group below the root."""
@@ -72,12 +93,12 @@ class Store:
     def write(self, variable: str, start: int | tuple[int, ...], values: ArrayLike) -> None:
         """Write whole chunks from `start` on, along the first dimension or along each.
 
-        Tasks that write different chunks may run at the same time, and again: the bytes are the
-        same.
+        Of arrays in shards whole shards. Tasks that write different ones may run at the same time,
+        and again: the bytes are the same.
         """
         if not self.writable:
             raise DscError(f"{self.url}: is finished and cannot be changed: create another store")
-        array = _array(self, variable)
+        array = _array(self, variable, writing=True)
         first = start if isinstance(start, tuple) else (start,)
         first += (0,) * (array.ndim - len(first))
         found = np.asarray(values)
@@ -85,12 +106,15 @@ class Store:
         if not np.can_cast(found.dtype, array.dtype, rule):  # type: ignore[arg-type]
             raise DscError(f"{variable}: found values of type {found.dtype}, need {array.dtype}")
         found = found.astype(array.dtype, copy=False)
-        _check_place(f"{self.url}: {variable}", first, found.shape, array.shape, array.chunks)
+        pieces = array.shards or array.chunks
+        _check_place(f"{self.url}: {variable}", first, found.shape, array.shape, pieces)
         if found.size:
             try:
                 place = zip(first, found.shape, strict=True)
                 array[tuple(slice(a, a + size) for a, size in place)] = found
             except OSError as error:
+                if "://" not in self.url:
+                    check_there(self.url)
                 error.add_note(f"while writing {variable} at {first} of {self.url}")
                 raise
 
@@ -164,6 +188,36 @@ def open_dataset(url: str | PathLike[str], kind: str | None = None) -> xarray.Da
     return dataset
 
 
+def open_lazily(url: str | PathLike[str], kind: str | None = None) -> xarray.Dataset:
+    """Open any store of ours as a dataset of Dask arrays with named dimensions.
+
+    Only metadata is read. Arrays are computed when they are asked for, in parts (a Dask chunk is a
+    chunk of the store, or a shard), and are checked as they are read. Codes have `atom`, `angle`,
+    `coef` (patch, slot) and `error`, `rest` (patch); patch sets `image`, `y`, `x`, and `label`,
+    `rotation` and `coords` if they have them (see `open_patches` for the pixels); models what
+    `Dictionary.to_xarray` gives, and the basis; maps the array "0" (c, y, x) with named channels.
+
+    Parameters
+    ----------
+    url
+        A local path or a URL.
+    kind
+        Refuse other kinds than this one.
+    """
+    dataset = open_dataset(url, kind)
+    lazy = dataset.assign({name: _cut(array) for name, array in dataset.variables.items()})
+    channels = dataset.attrs.get("channels")
+    if isinstance(channels, list) and len(channels) == dataset.sizes.get("c"):
+        lazy = lazy.assign_coords(c=channels)
+    return lazy
+
+
+def _cut(array: xarray.Variable) -> xarray.Variable:
+    """The same as a Dask array, a part for each object of the store."""
+    sizes = array.encoding.get("shards") or array.encoding.get("chunks") or array.shape
+    return array.chunk(dict(zip(array.dims, sizes, strict=True)))
+
+
 def is_finished(url: str | PathLike[str]) -> bool:
     """Whether a finished store of ours is there; one with a broken manifest is none."""
     place = normalize(url)
@@ -191,13 +245,16 @@ def _attributes(store: Store, prefix: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _array(store: Store, variable: str) -> zarr.Array[Any]:
+def _array(store: Store, variable: str, writing: bool = False) -> zarr.Array[Any]:
     check_variable(store.kind, variable)
     if not store.writable and variable not in (known := _manifest(store).chunks):
         raise unknown_choice(f"{store.url}: array", variable, known)
     try:
         array = zarr.open_array(
-            store.zarr(), path=variable, mode="r+" if store.writable else "r", zarr_format=3
+            _view(store, variable, writing),
+            path=variable,
+            mode="r+" if store.writable else "r",
+            zarr_format=3,
         )
         return array.with_config({"write_empty_chunks": True})
     except (DscError, MemoryError):
@@ -211,6 +268,16 @@ def _array(store: Store, variable: str) -> zarr.Array[Any]:
         raise DscError(f"{store.url}: array {variable!r} cannot be opened: {text}") from error
 
 
+def _view(store: Store, variable: str, writing: bool) -> StrictStore:
+    """Zarr's view of a store; of one that is being written, with what is known of an array."""
+    if not store.writable:
+        return store.zarr()
+    text = read_object(store.url, f"{variable}/{METADATA}")
+    layout = manifest.layout(variable, json.loads(text)) if text else None
+    view = BlankStore if writing else StrictStore
+    return view(zarr_store(store.url, read_only=False), store.url, layout)
+
+
 def _check_place(
     name: str,
     first: tuple[int, ...],
@@ -218,7 +285,7 @@ def _check_place(
     shape: tuple[int, ...],
     chunks: tuple[int, ...],
 ) -> None:
-    """Refuse to write anything but whole chunks, which two tasks could share."""
+    """Refuse to write anything but whole chunks or shards, which two tasks could share."""
     if not len(first) == len(size) == len(shape):
         raise DscError(f"{name}: found values of shape {size} at {first}, need {len(shape)}-D ones")
     problems = []

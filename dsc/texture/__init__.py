@@ -1,9 +1,12 @@
 """Classes of textures that may appear in any orientation."""
 
 from dsc.texture import schema as _schema
-from dsc.texture.config import BINS, HISTOGRAMS, METHODS, TextureConfig
-from dsc.texture.dataset import Dataset, label_indices, read_inputs
-from dsc.texture.evaluate import Benchmark, Evaluation, Method, evaluate_texture, lbp_methods
+from dsc.texture.baseline import lbp_methods, lbp_patterns
+from dsc.texture.colours import class_colours, paint
+from dsc.texture.config import BINS, CLASSIFIERS, HISTOGRAMS, METHODS, TextureConfig
+from dsc.texture.curve import CURVES, NEIGHBOURS, Curve, learned_curve, neighbour_curve
+from dsc.texture.dataset import Dataset, check_classes, label_indices, read_inputs
+from dsc.texture.evaluate import Benchmark, Evaluation, Method, evaluate_model, evaluate_texture
 from dsc.texture.fit import fit_texture
 from dsc.texture.histograms import (
     ATOM_WEIGHT,
@@ -16,9 +19,11 @@ from dsc.texture.histograms import (
 )
 from dsc.texture.labelling import Labeller, label_map, spread
 from dsc.texture.lbp import unit_range
+from dsc.texture.mapping import class_map
 from dsc.texture.model import Prediction, TextureModel
 from dsc.texture.neighbours import chi_square
 from dsc.texture.outex import is_suite, read_suite
+from dsc.texture.parts import split_dataset
 from dsc.texture.settings import (
     CAUTION,
     SWEPT,

@@ -20,7 +20,6 @@ from dsc.texture.fit import fit_texture
 from dsc.texture.histograms import check_images
 from dsc.texture.labelling import label_map
 from dsc.texture.model import Prediction, TextureModel
-from dsc.texture.neighbours import probabilities
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -59,6 +58,10 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         "rotational", "augmented" or "standard".
     histogram
         Bins of the histograms: "classes" (the paper's), "atoms", or "both".
+    classifier
+        "nearest": the class of the nearest training image; "class-nearest": the class whose three
+        nearest images are nearest on average; "svm": a support vector machine with the kernel
+        exp(−χ² / mean χ²), its C chosen by cross-validation on the training images.
     random_state
         A whole number, which is the `seed` of `TextureConfig`; or what a seed is drawn from: a
         `RandomState`, or None for that of NumPy, with which no run can be continued.
@@ -102,6 +105,7 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         patches_per_image: int = 4000,
         stride: int = 1,
         histogram: str = "both",
+        classifier: str = "nearest",
         n_angles: int | None = None,
         max_iter: int = 10,
         update: str = "ksvd",
@@ -119,6 +123,7 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         self.patches_per_image = patches_per_image
         self.stride = stride
         self.histogram = histogram
+        self.classifier = classifier
         self.n_angles = n_angles
         self.max_iter = max_iter
         self.update = update
@@ -155,30 +160,32 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
     def distances(self, X: Any) -> NDArray[np.float64]:
         """(image, class) χ² to the nearest training image of each class; small is alike.
 
-        Classes are in the order of `classes_`.
+        With "class-nearest" it is the mean of the three nearest. Classes are in the order of
+        `classes_`.
         """
         distances = self._predict(X).distances
         return distances[:, np.argsort(self._labels)]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the nearest training image."""
+        """The class of each image, as the `classifier` says."""
         labels = self._predict(X).labels
         return np.asarray(self._labels[labels])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """(image, class) how likely each class is, in the order of `classes_`; rows sum to one.
 
-        In proportion to exp(−d / s), with the distance d to the nearest training image of the
-        class, and s the mean such distance of the training images to others of their own class:
-        as if all classes were as frequent, and distances within a class spread exponentially. The
-        most likely class is the predicted one, unless two are exactly as near.
+        In proportion to exp(−d / s), with the distance d to the class (see `distances`), and s the
+        mean such distance of the training images to others of their own class: as if all classes
+        were as frequent, and distances within a class spread exponentially. With "svm" −d / s is
+        the decision value over a temperature, which makes those of training images that were held
+        out most likely. The most likely class is the predicted one, unless two are exactly as near.
 
         Images that differ from the training images more than those from one another, such as
         rotated ones, get numbers that are too sure; `sklearn.calibration.CalibratedClassifierCV`
         makes better ones from more images.
         """
-        distances = self.distances(X)
-        return probabilities(distances, self.model_.own_distance)
+        found = self._predict(X)
+        return self.model_.probabilities(found)[:, np.argsort(self._labels)]
 
     def score(self, X: Any, y: Sequence[Any] | None = None) -> float:
         """The share of images whose class is right."""

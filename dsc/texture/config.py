@@ -15,6 +15,7 @@ N_ANGLES = 120  # finer than for coding: images rotated by half a step should ha
 METHODS = ("rotational", "augmented", "standard")
 BINS = {"both": "classes and atoms", "classes": "classes", "atoms": "atoms"}
 HISTOGRAMS = tuple(BINS)  # and what each counts
+NEAREST, CLASS_NEAREST, SVM = CLASSIFIERS = ("nearest", "class-nearest", "svm")
 ROTATIONS = tuple(6.0 * step for step in range(60))  # degrees: what augmentation rotates patches by
 
 
@@ -42,6 +43,13 @@ class TextureConfig(Options):
         "paper; atoms: which of its atoms, which needs many patches and many training images; "
         "both: classes, and atoms with a quarter of their weight.",
         HISTOGRAMS,
+    )
+    classifier: str = option(
+        NEAREST,
+        "How histograms decide. nearest: the class of the nearest training image; class-nearest: "
+        "the class whose three nearest images are nearest on average; svm: a support vector "
+        "machine with the exponential χ² kernel, which needs scikit-learn.",
+        CLASSIFIERS,
     )
     n_angles: int | None = option(
         None, f"Size of the angle grid; by default {N_ANGLES}, or 1 where atoms do not rotate."

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,11 @@ class Dataset:
     def hashes(self) -> tuple[str, ...]:
         """SHA-256 of each image."""
         return tuple(map(image_hash, self.images))
+
+    @cached_property
+    def contents(self) -> tuple[str, ...]:
+        """SHA-256 of the grey values of each image, whatever file they are in."""
+        return tuple(map(pixel_hash, self.images))
 
 
 def read_inputs(
@@ -125,8 +132,23 @@ def _check_labelled(data: Dataset) -> None:
         listed = ", ".join(unknown[:5]) + (" …" if len(unknown) > 5 else "")
         raise DscError(
             f"labels: found {len(unknown)} images without a class ({listed}), need one for each: "
-            "give labels, or one folder per class"
+            f"give labels, or one folder per class{_advice(unknown)}"
         )
+
+
+def _advice(names: Sequence[str]) -> str:
+    """Which folders to make where file names carry the class, as in grass_01.png; else nothing."""
+    stems = [re.match(r"[^\W\d_]+", PurePath(name).stem) for name in names]
+    first = Counter(stem.group() for stem in stems if stem)
+    if not (2 <= len(first) <= len(names) // 2 and first.total() == len(names)):
+        return ""
+    classes = sorted(first)
+    listed = ", ".join(classes[:5]) + (" …" if len(classes) > 5 else "")
+    example = PurePath(min(name for name in names if PurePath(name).name.startswith(classes[0])))
+    return (
+        f". The names of the files seem to carry the class ({listed}): move the files into folders "
+        f"of these names, such as {classes[0]}/{example.name}"
+    )
 
 
 def _check_folders(root: Path) -> None:
@@ -183,18 +205,26 @@ def image_hash(image: Image) -> str:
     source = image.source
     try:
         if isinstance(source, tuple) and source[0].suffix.lower() not in NUMPY:
-            path, page = source
+            path, page, _ = source
             status = path.stat()
             whole = _file_hash(path, status.st_mtime_ns, status.st_size)
             return hashlib.sha256(f"{whole} page {page}".encode()).hexdigest()
-        total = hashlib.sha256(repr(image.shape).encode())
-        height, width = image.shape
+    except Exception as error:  # whatever a decoder raises is the file's fault
+        raise DscError(image_problem(image, error)) from error
+    return pixel_hash(image)
+
+
+def pixel_hash(image: Image) -> str:
+    """SHA-256 of the shape and the grey values of an image."""
+    total = hashlib.sha256(repr(image.shape).encode())
+    height, width = image.shape
+    try:
         for y in range(0, height, image.tile[0]):
             rows = image.read(y, min(y + image.tile[0], height), 0, width)
             total.update(np.ascontiguousarray(rows).data)
-        return total.hexdigest()
     except Exception as error:  # whatever a decoder raises is the file's fault
         raise DscError(image_problem(image, error)) from error
+    return total.hexdigest()
 
 
 @lru_cache(maxsize=64)

@@ -1,31 +1,29 @@
-"""Evaluation: fit, classify test images, count, and compare with local binary patterns."""
+"""Evaluation: fit, classify test images, and count."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsc.dictionary import Run, RunTarget
-from dsc.engine import Engine, part_tasks
+from dsc.engine import Engine, numerics_fingerprint
 from dsc.files import read_records
-from dsc.images import Image
-from dsc.show import Stage
-from dsc.texture.config import BINS, HISTOGRAMS, TextureConfig
-from dsc.texture.dataset import Dataset, label_indices
+from dsc.show import Notice
+from dsc.store import sha256
+from dsc.texture.config import BINS, HISTOGRAMS, NEAREST, TextureConfig
+from dsc.texture.dataset import Dataset, check_classes, label_indices
+from dsc.texture.deciding import check_classifier
 from dsc.texture.fit import fit_texture
 from dsc.texture.histograms import check_images, pruned_share
-from dsc.texture.lbp import SCALES, lbp_histogram, lbp_side, unit_range
 from dsc.texture.model import Prediction, TextureModel
-from dsc.texture.neighbours import chi_square, nearest
+from dsc.texture.parts import check_apart
 
-LBP_IMAGES = 16  # in a task
-
-Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
@@ -46,13 +44,8 @@ class Benchmark:
     """A named data set, cut into training and test images."""
 
     name: str
-    train: Dataset
+    train: Dataset | None  # None where the model was fitted before, and they are not at hand
     test: Dataset
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        """The classes."""
-        return tuple(sorted({str(label) for label in self.train.labels}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +112,26 @@ class Evaluation:
         return [(true, predicted, count) for (true, predicted), count in ordered]
 
     @property
+    def predictions(self) -> list[dict[str, Any]]:
+        """What every test image is taken for, in their order, as plain values.
+
+        With the name of the nearest training image, and the distances by class.
+        """
+        names, made = self.model.label_names, self.prediction
+        likely = self.model.probabilities(made)
+        return [
+            {
+                "image": image.name,
+                "true": names[self.truth[i]],
+                "predicted": names[made.labels[i]],
+                "probability": float(likely[i, made.labels[i]]),
+                "nearest": self.model.image_names[made.neighbours[i]],
+                "distances": dict(zip(names, made.distances[i].tolist(), strict=True)),
+            }
+            for i, image in enumerate(self.data.test.images)
+        ]
+
+    @property
     def n_patches(self) -> int:
         """Patches of the test images."""
         return sum(feature.n_patches for feature in self.prediction.features)
@@ -139,7 +152,8 @@ class Evaluation:
         return Method(
             method=f"{config.method} dictionaries, histograms of {BINS[config.histogram]}",
             setting=f"N = {config.diameter}, M = {config.n_atoms}, K = {config.sparsity}, stride "
-            f"{config.stride}, {config.patches_per_image:,} patches per image",
+            f"{config.stride}, {config.patches_per_image:,} patches per image"
+            + (f", {config.classifier}" if config.classifier != NEAREST else ""),
             accuracy=self.accuracy,
             source=source,
             group=group,
@@ -158,15 +172,52 @@ def evaluate_texture(
     What is finished in it is not done again when it is resumed.
     """
     begin = time.perf_counter()
+    assert data.train is not None
     run = Run(Path(target.path))
     earlier = sum(_spent(run).values()) if target.resume and run.exists else 0.0
-    truth = label_indices(data.test, data.label_names)  # refuses unknown ones
+    truth = label_indices(data.test, check_classes(data.train))  # refuses unknown ones
     check_images(data.test.images, config.diameter)  # before anything is learned
+    check_apart(data.test, [image.name for image in data.train.images], data.train.contents)
     with run.locked():
         model = fit_texture(data.train, config, engine, target)
         log = run.path / "features.jsonl"
         prediction = model.predict(data.test.images, engine.listening(run.log), log)
     seconds = {"total": earlier + time.perf_counter() - begin, **_spent(run)}
+    return Evaluation(data, model, truth, prediction, seconds)
+
+
+def evaluate_model(
+    model: TextureModel, data: Benchmark, engine: Engine, target: RunTarget
+) -> Evaluation:
+    """Classify the test images with a fitted model; nothing is learned.
+
+    The run folder has the counted images, by which it is resumed, and at the end the model, too.
+    """
+    begin = time.perf_counter()
+    truth = label_indices(data.test, model.label_names)
+    check_classifier(model.config.classifier)
+    check_images(data.test.images, model.config.diameter)
+    if model.image_contents:
+        check_apart(data.test, model.image_names, model.image_contents)
+    else:
+        text = "the model is of an earlier version: whether it has learned from test images, it "
+        engine.report(Notice(f"{text}cannot tell"))
+    identity = {
+        "model": {"atoms_sha256": model.sha256, "order": model.order, **asdict(model.config)},
+        "test": {"images": sha256("".join(data.test.hashes).encode()), "order": data.test.order},
+        "numerics": numerics_fingerprint(),
+    }
+    earlier = Run(Path(target.path))
+    spent = _spent(earlier)["labelling"] if target.resume and earlier.exists else 0.0
+    with Run.begin(target, identity, logs=["features.jsonl"]) as run:
+        last = {"histogram": model.config.histogram, "classifier": model.config.classifier}
+        run.write_options({**target.options, **last})
+        log = run.path / "features.jsonl"
+        prediction = model.predict(data.test.images, engine.listening(run.log), log)
+        if not run.finished:
+            model.save(run.model)
+    labelling = _spent(run)["labelling"]
+    seconds = {"total": spent + time.perf_counter() - begin, "labelling": labelling}
     return Evaluation(data, model, truth, prediction, seconds)
 
 
@@ -178,40 +229,3 @@ def _spent(run: Run) -> dict[str, float]:
         "learning": sum(event["seconds"] for event in passes),
         "labelling": sum(record.get("seconds", 0.0) for record in images),
     }
-
-
-def lbp_methods(data: Benchmark, engine: Engine) -> list[Method]:
-    """Local binary patterns with the same nearest neighbour: the smallest scale, and all.
-
-    None where an image is too small for the largest scale.
-    """
-    train, test, names = data.train, data.test, data.label_names
-    images = [*train.images, *test.images]
-    if min(min(image.shape) for image in images) < lbp_side():
-        return []
-    parts = [tuple(images[i : i + LBP_IMAGES]) for i in range(0, len(images), LBP_IMAGES)]
-    features = np.concatenate(
-        engine.compute(part_tasks(lbp_part, parts), Stage("local binary patterns", 0))
-    )
-    known, truth = label_indices(train, names), label_indices(test, names)
-    methods = []
-    first = SCALES[0][0] + 2  # bins of the smallest scale
-    for columns, scales in ((slice(0, first), SCALES[:1]), (slice(None), SCALES)):
-        a, b = features[: len(train), columns], features[len(train) :, columns]
-        predicted, _ = nearest(chi_square(b, a), known, len(names))
-        methods.append(
-            Method(
-                method="LBP, rotation-invariant uniform",
-                setting=", ".join(f"{points} points at {radius}" for points, radius in scales),
-                accuracy=float((predicted == truth).mean()),
-                source="run here, same χ² nearest neighbour",
-                group="compared",
-                suite=data.name,
-            )
-        )
-    return methods
-
-
-def lbp_part(images: tuple[Image, ...], _: None = None) -> Doubles:
-    """LBP histograms of a task's images, each scaled to [0, 1] if it is not."""
-    return np.stack([lbp_histogram(unit_range(image.whole())) for image in images])

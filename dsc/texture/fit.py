@@ -23,10 +23,11 @@ from dsc.dictionary import (
     workload_of,
 )
 from dsc.engine import Engine, Plan, numerics_fingerprint
-from dsc.patches import Grid, StoredPatches, extract_patches
+from dsc.patches import Grid, StoredPatches, extract_many
 from dsc.store import sha256
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import Dataset, check_classes, label_indices
+from dsc.texture.deciding import check_classifier
 from dsc.texture.histograms import (
     FeatureLog,
     check_images,
@@ -55,6 +56,7 @@ def fit_texture(
         with tempfile.TemporaryDirectory() as folder:
             return fit_texture(data, config, engine, RunTarget(Path(folder) / "run"))
     label_names = check_classes(data)
+    check_classifier(config.classifier)
     check_images(data.images, config.diameter)
     plan = plan_setting(data, config, engine)[0]  # refuses before anything is written
     if not (target.resume and Run(Path(target.path)).finished):
@@ -94,9 +96,10 @@ def fit_texture(
             image_label=label_indices(data, label_names),
             image_names=names,
             order=data.order,
+            image_contents=data.contents,
         )
         fitted.save(run.model)
-        run.log(End(float(fitted.history[:, -1].mean()), fitted.sha256))
+        run.log(End(run.share, float(fitted.history[:, -1].mean()), fitted.sha256))
         return fitted
 
 
@@ -144,10 +147,9 @@ def extract_classes(
     """The training patches of every class, each in a patch set of its own."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    sources = []
+    jobs = []
     for number, name in enumerate(label_names):
         pairs = zip(data.images, data.labels, strict=True)
         members = [image for image, label in pairs if label == name]
-        path = folder / f"{number:05d}.zarr"
-        sources.append(extract_patches(members, path, config.patches, engine.meter))
-    return sources
+        jobs.append((members, folder / f"{number:05d}.zarr", config.patches))
+    return extract_many(jobs, engine)

@@ -20,6 +20,7 @@ from dsc.images import Image
 from dsc.show import Card
 from dsc.store import as_written, basis_sizes, basis_variables, create, open_store, read_basis
 from dsc.texture.config import TextureConfig
+from dsc.texture.deciding import LastStep
 from dsc.texture.histograms import (
     Feature,
     FeatureLog,
@@ -28,7 +29,7 @@ from dsc.texture.histograms import (
     joined_counts,
 )
 from dsc.texture.labelling import Labeller
-from dsc.texture.neighbours import chi_square, nearest, own_distance
+from dsc.texture.neighbours import chi_square
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -41,8 +42,9 @@ class Prediction:
 
     features: Sequence[Feature]  # what was counted in each
     histograms: Doubles  # (image, bin) each summing to one
-    distances: Doubles  # (image, label) χ² to the nearest training image of each class
-    labels: Integers  # (image,) the classes of the nearest, places in the model's `label_names`
+    distances: Doubles  # (image, label) χ² to each class: see `LastStep`
+    scores: Doubles  # (image, label) more is more likely
+    labels: Integers  # (image,) the classes they are taken for, places in the model's `label_names`
     neighbours: Integers  # (image,) the nearest training images, ties to the first
 
 
@@ -64,6 +66,8 @@ class TextureModel:
     image_label: Integers = field(repr=False)  # (image,) their classes, places in `label_names`
     image_names: tuple[str, ...] = field(repr=False)  # their names
     order: str = field(repr=False)  # hash of their names and classes in order
+    # `Dataset.contents` of them; none in models of earlier versions
+    image_contents: tuple[str, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -102,9 +106,10 @@ class TextureModel:
         return histograms(self.image_count, self.config.histogram)
 
     @cached_property
-    def own_distance(self) -> float:
-        """The mean χ² of training images to the nearest other one of their class."""
-        return own_distance(self.histograms, self.image_label)
+    def last_step(self) -> LastStep:
+        """What tells the classes of histograms."""
+        n_labels = len(self.label_names)
+        return LastStep(self.config.classifier, self.histograms, self.image_label, n_labels)
 
     @property
     def bin_names(self) -> tuple[str, ...]:
@@ -135,8 +140,14 @@ class TextureModel:
         counts = joined_counts(features, names, len(self.label_names))
         rows = histograms(counts, self.config.histogram)
         distances = chi_square(rows, self.histograms)
-        labels, by_class = nearest(distances, self.image_label, len(self.label_names))
-        return Prediction(features, rows, by_class, labels, distances.argmin(axis=1))
+        found = self.last_step.decide(distances)
+        return Prediction(
+            features, rows, found.distances, found.scores, found.labels, distances.argmin(axis=1)
+        )
+
+    def probabilities(self, prediction: Prediction) -> Doubles:
+        """(image, label) how likely each class is; rows sum to one."""
+        return self.last_step.probabilities(prediction.scores)
 
     def save(self, url: str | PathLike[str]) -> None:
         """Write a texture store at a path or URL that does not exist yet."""
@@ -160,6 +171,7 @@ class TextureModel:
             "label_names": list(self.label_names),
             "image_names": list(self.image_names),
             "order": self.order,
+            "image_contents": list(self.image_contents),
             "patches": self.patches,
             "numerics": self.numerics,
             "atoms_sha256": self.sha256,
@@ -198,6 +210,7 @@ class TextureModel:
                 image_label=store.read("image_label").astype(np.int64),
                 image_names=tuple(attributes["image_names"]),
                 order=str(attributes["order"]),
+                image_contents=tuple(attributes.get("image_contents", ())),
             )
             _check_model(model)
             if model.sha256 != attributes["atoms_sha256"]:  # also refuses what is no atom
@@ -220,8 +233,11 @@ def _check_model(model: TextureModel) -> None:
         )
         if found != wanted
     ]
-    if not all(isinstance(name, str) for name in (*model.label_names, *model.image_names)):
-        problems.append("label_names and image_names: found other values, need words")
+    words = (*model.label_names, *model.image_names, *model.image_contents)
+    if not all(isinstance(word, str) for word in words):
+        problems.append("label_names, image_names, image_contents: found other values, need words")
+    if model.image_contents and len(model.image_contents) != n_images:
+        problems.append(f"image_contents: found {len(model.image_contents)}, need {n_images}")
     if not n_images or not 0 <= labels.min() <= labels.max() < n_labels:
         problems.append(f"image_label: found {set(labels.tolist())}, need 0 to {n_labels - 1}")
     if n_images and not (model.image_count.min() >= 0 < model.image_count.sum((1, 2)).min()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsc.errors import DscError, count_problem
+from dsc.errors import DscError
 from dsc.texture import kernels
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ def nearest(distances: ArrayLike, labels: ArrayLike, n_labels: int) -> tuple[Int
     (array([1]), array([[0.3, 0.1, inf]]))
     """
     table = np.asarray(distances, np.float64)
-    known = _check_labels(labels)
+    known = check_labels(labels)
     problems = []
     if table.ndim != 2 or table.shape[1] == 0:
         problems.append(f"distances: found shape {table.shape}, need (image, training image)")
@@ -75,17 +75,31 @@ def nearest(distances: ArrayLike, labels: ArrayLike, n_labels: int) -> tuple[Int
         problems.append(f"labels: found {known.max()}, need less than n_labels ({n_labels})")
     if problems:
         raise DscError("; ".join(problems))
-    by_class = np.full((len(table), n_labels), np.inf)
-    for label in np.unique(known):
-        by_class[:, label] = table[:, known == label].min(axis=1)
-    return known[table.argmin(axis=1)], by_class
+    return known[table.argmin(axis=1)], class_distances(table, known, n_labels)
 
 
-def own_distance(histograms: Floats, labels: ArrayLike) -> float:
-    """The mean distance of training images to the nearest other one of their class.
+def class_distances(distances: Floats, labels: Ints, n_labels: int, n_near: int = 1) -> Floats:
+    """(image, label) the mean distance of the nearest training images of each class.
 
-    Images that are alone in their class do not count. Where all are, it is the mean distance to
-    the nearest of all others.
+    Of at most `n_near`; infinite for a class without any.
+
+    Examples
+    --------
+    >>> class_distances(np.array([[0.5, 0.25, 1.0]]), np.array([0, 0, 1]), 3, n_near=2)
+    array([[0.375, 1.   ,   inf]])
+    """
+    by_class = np.full((len(distances), n_labels), np.inf)
+    for label in np.unique(labels):
+        near = np.sort(distances[:, labels == label], axis=1)[:, :n_near]
+        by_class[:, label] = near.mean(axis=1)
+    return by_class
+
+
+def own_distance(histograms: Floats, labels: ArrayLike, n_near: int = 1) -> float:
+    """The mean distance of training images to the nearest other ones of their class.
+
+    Of at most `n_near`. Images that are alone in their class do not count. Where all are, it is the
+    mean distance to the nearest of all others.
 
     Examples
     --------
@@ -94,11 +108,12 @@ def own_distance(histograms: Floats, labels: ArrayLike) -> float:
     >>> own_distance(np.array([[1.0, 0.0], [0.0, 1.0]]), [0, 1])
     2.0
     """
-    known = _check_labels(labels)
+    known = check_labels(labels)
     distances = chi_square(histograms, histograms)
     np.fill_diagonal(distances, np.inf)
-    own = np.where(known[:, None] == known, distances, np.inf).min(axis=1)
-    found = own[np.isfinite(own)]
+    own = np.sort(np.where(known[:, None] == known, distances, np.inf), axis=1)[:, :n_near]
+    own = own[np.isfinite(own[:, 0])]
+    found = np.nanmean(np.where(np.isfinite(own), own, np.nan), axis=1)
     return float((found if found.size else distances.min(axis=1)).mean())
 
 
@@ -118,43 +133,8 @@ def probabilities(distances: Floats, scale: float) -> Floats:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def cross_validate(
-    histograms: Floats, labels: ArrayLike, held_out: float = 0.88, repeats: int = 100, seed: int = 0
-) -> Floats:
-    """Hold out most of the training images at random and classify them by the others.
-
-    `held_out` is the fraction of each class, of which at least one image stays. Gives the
-    fraction of the held-out images whose nearest neighbour has their label: (repeat,).
-    """
-    known = _check_labels(labels)
-    problems = []
-    if len(known) != len(histograms):
-        problems.append(f"labels: found {len(known)}, need one per histogram ({len(histograms)})")
-    if not 0 < held_out < 1:
-        problems.append(f"held_out: found {held_out}, need a fraction between 0 and 1")
-    problems += filter(None, [count_problem("repeats", repeats, 1), count_problem("seed", seed, 0)])
-    if problems:
-        raise DscError("; ".join(problems))
-    members = [np.flatnonzero(known == label) for label in np.unique(known)]
-    n_kept = [max(1, round(len(some) * (1 - held_out))) for some in members]
-    if sum(n_kept) == len(known):
-        raise DscError(
-            f"held_out: {held_out} of {len(known)} images in {len(members)} classes holds out "
-            "none, need a larger fraction, or more images per class"
-        )
-    distances = chi_square(histograms, histograms)
-    accuracy = np.empty(repeats)
-    for repeat in range(repeats):
-        rng = np.random.default_rng([seed, repeat])
-        kept = np.zeros(len(known), bool)
-        for some, n in zip(members, n_kept, strict=True):
-            kept[rng.permutation(some)[:n]] = True
-        found = known[kept][distances[np.ix_(~kept, kept)].argmin(axis=1)]
-        accuracy[repeat] = np.mean(found == known[~kept])
-    return accuracy
-
-
-def _check_labels(labels: ArrayLike) -> Ints:
+def check_labels(labels: ArrayLike) -> Ints:
+    """Labels as whole numbers from 0, (image,), or an error."""
     found = np.asarray(labels)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
         raise DscError(

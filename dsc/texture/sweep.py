@@ -1,8 +1,8 @@
 """`run_sweep`: many settings on the same images, compared by cross-validation as in the paper.
 
 The dictionaries of a setting are learned once, on all training images, whose patches are then
-labelled; only the nearest-neighbour step is cross-validated. The log of the run has every finished
-setting, and sweep.json everything.
+labelled; only the last step, the classifier of histograms, is cross-validated. The log of the run
+has every finished setting, and sweep.json everything.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from dsc.show import Event
 from dsc.store import sha256
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import Dataset, check_classes, label_indices
+from dsc.texture.deciding import check_classifier, cross_validate
 from dsc.texture.fit import extract_classes, plan_setting
 from dsc.texture.histograms import (
     check_textured,
@@ -37,7 +38,6 @@ from dsc.texture.histograms import (
 )
 from dsc.texture.labelling import Labeller
 from dsc.texture.model import make_labeller
-from dsc.texture.neighbours import cross_validate
 from dsc.texture.settings import SWEPT, SettingResult, Sweep, SweepResult
 
 RESULT = "sweep.json"
@@ -110,6 +110,7 @@ def check_sweep(data: Dataset, sweep: Sweep) -> tuple[str, ...]:
     held_out, repeats = sweep.validation.held_out, sweep.validation.repeats
     problems = [problem] if (problem := count_problem("repeats", repeats, 1)) else []
     try:
+        check_classifier(sweep.base.classifier)
         label_names = check_classes(data)
         if isinstance(held_out, bool) or not isinstance(held_out, Real):
             raise DscError(f"held_out: found {held_out!r}, need a fraction between 0 and 1")
@@ -247,7 +248,7 @@ class _Work:
         table = histograms(joined_counts(features, names, len(self.label_names)), config.histogram)
         labels = label_indices(self.data, self.label_names)
         accuracy = cross_validate(
-            table, labels, validation.held_out, validation.repeats, config.seed
+            table, labels, validation.held_out, validation.repeats, config.seed, config.classifier
         )
         return SettingResult(
             config=config,

@@ -4,4 +4,12 @@ from dsc.tiling import schema as _schema
 from dsc.tiling.machine import Tiled, TileJob, map_tiles
 from dsc.tiling.output import Output
 from dsc.tiling.schema import KIND, VALUES
-from dsc.tiling.windows import Window, as_image, check_size
+from dsc.tiling.windows import (
+    CHANNELS,
+    Window,
+    as_image,
+    check_size,
+    cut_window,
+    image_for,
+    n_colors,
+)

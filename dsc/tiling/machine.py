@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,13 @@ from dsc.store import Store
 from dsc.tiling.output import Output, identity_of, ome_metadata
 from dsc.tiling.schema import VALUES
 from dsc.tiling.sums import CELL, Sums, cell_sums, merge_cells
-from dsc.tiling.windows import Window, cut_window, image_identity
+from dsc.tiling.windows import Window, check_finite, cut_window, image_identity
 
 TILE = 256  # pixels across a tile, at most; a power of two times CELL
 TASKS = 4  # tiles per thread, at least, while they are not smaller than SMALL
 SMALL = 128
 
-Floats = NDArray[np.float32]
-TileFunction = Callable[[Window, Any], NDArray[np.floating]]
+TileFunction = Callable[[Window, Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +51,16 @@ class TileJob:
         What of `step` decides the values, as text: by it an unfinished store is continued.
     tile
         Pixels across a tile; by default as memory and threads ask.
+    raw
+        Whether windows have the pixels in their own type, instead of grey values.
+    checked
+        Whether pixels that are no finite numbers are refused, before anything is written.
+    beside
+        A second image of the same shape: windows have it, too.
+    dtype
+        Type of the maps.
+    ome
+        More of the metadata that viewers of OME-Zarr read, such as the colors of labels.
     """
 
     name: str
@@ -63,6 +72,18 @@ class TileJob:
     measure: TileFunction | None = None
     identity: str = ""
     tile: int | None = None
+    raw: bool = False
+    checked: bool = True
+    beside: Image | None = None
+    dtype: str = "float32"
+    ome: dict[str, Any] = field(default_factory=dict)
+
+    def cut(self, image: Image, y: slice, x: slice) -> Window:
+        """What the function sees of a tile."""
+        window = cut_window(image, y, x, self.margin, self.raw, self.beside)
+        if self.checked:
+            check_finite(window, image.name)
+        return window
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +101,7 @@ class Tiled:
         value.
     """
 
-    values: Floats | None
+    values: NDArray[Any] | None
     store: Store | None
     sums: Sums
     low: Sums
@@ -93,7 +114,7 @@ class _Shared:
 
     job: TileJob
     image: Image | None  # None where tiles bring their pixels
-    place: Floats | Store | None  # where values go; None if they are returned
+    place: NDArray[Any] | Store | None  # where values go; None if they are returned
     resume: bool
 
 
@@ -113,7 +134,7 @@ class _Done:
     sums: Sums
     low: Sums
     high: Sums
-    values: Floats | None
+    values: NDArray[Any] | None
 
 
 def map_tiles(
@@ -141,56 +162,58 @@ def map_tiles(
         tile = _tile_size(image, job, engine, in_memory=out.url is None)
         if out.url is None:
             return _run(image, replace(job, tile=tile), engine, None, False)
-        _check_pixels(image, tile, engine)
-        store = out.open((len(job.channels), *image.shape), tile, _attributes(image, job))
+        if job.checked:
+            _check_pixels(image, tile, job.raw, engine)
+        shape = (len(job.channels), *image.shape)
+        store = out.open(shape, job.dtype, tile, _attributes(image, job))
         if out.resume:  # in the tiles it was begun with; those of a small image end with it
             tile = CELL * _power_of_two(-(-max(store.chunks(VALUES)[1:]) // CELL))
         with store.writing():
             done = _run(image, replace(job, tile=tile), engine, store, out.resume)
             shown = slice(len(job.channels))
-            store.describe(
-                {"ome": ome_metadata(job.name, job.channels, done.low[shown], done.high[shown])}
-            )
+            seen = ome_metadata(job.name, job.channels, done.low[shown], done.high[shown])
+            store.describe({"ome": {**seen, **job.ome}})
             return replace(done, store=store.finish())
 
 
-def _check_pixels(image: Image, tile: int, engine: Engine) -> None:
+def _check_pixels(image: Image, tile: int, raw: bool, engine: Engine) -> None:
     """Refuse pixels that are no numbers before anything is written, or replaced."""
     tiles = list(tiles_of(image.shape, (tile, tile)))
-    if isinstance(image.source, np.ndarray):
+    if image.in_memory:
         for one in tiles:
-            check_tile(one, image)
+            check_tile(one, (image, raw))
     else:
         stage = Stage("look at the pixels", image.shape[0] * image.shape[1])
-        engine.compute(part_tasks(check_tile, tiles, image), stage)
+        engine.compute(part_tasks(check_tile, tiles, (image, raw)), stage)
 
 
-def check_tile(tile: Tile, image: Image) -> None:
+def check_tile(tile: Tile, shared: tuple[Image, bool]) -> None:
     """One task of the look at all pixels."""
-    cut_window(image, tile.y, tile.x, 0)
+    image, raw = shared
+    check_finite(cut_window(image, tile.y, tile.x, 0, raw), image.name)
 
 
 def _run(image: Image, job: TileJob, engine: Engine, store: Store | None, resume: bool) -> Tiled:
     """Compute all tiles, and put together what is kept in memory."""
-    assert job.tile is not None
-    size = (job.tile, job.tile)
-    travels = engine.is_cluster and isinstance(image.source, np.ndarray)
-    tiles = list(tiles_of(image.shape, size))
-    parts = [
-        _Part(t.y, t.x, cut_window(image, t.y, t.x, job.margin) if travels else None) for t in tiles
-    ]
+    tile = job.tile
+    assert tile is not None
+    travels = engine.is_cluster and image.in_memory
+    tiles = list(tiles_of(image.shape, (tile, tile)))
+    parts = [_Part(t.y, t.x, job.cut(image, t.y, t.x) if travels else None) for t in tiles]
+    if travels:
+        job = replace(job, beside=None)
     values = None
     if store is None:
-        values = np.empty((len(job.channels), *image.shape), np.float32)
+        values = np.empty((len(job.channels), *image.shape), job.dtype)
     place = values if store is None and not engine.is_cluster else store
     shared = _Shared(job, None if travels else image, place, resume)
     stage = Stage(job.name, image.shape[0] * image.shape[1])
     results: Sequence[_Done] = engine.compute(part_tasks(run_tile, parts, shared), stage)
     if values is not None:
-        for tile, done in zip(tiles, results, strict=True):
+        for part, done in zip(parts, results, strict=True):
             if done.values is not None:
-                values[:, tile.y, tile.x] = done.values
-    grid = [-(-n // job.tile) for n in image.shape]
+                values[:, part.y, part.x] = done.values
+    grid = [-(-n // tile) for n in image.shape]
     sums = np.stack([done.sums for done in results], -1)  # (map, tile)
     return Tiled(
         values,
@@ -207,15 +230,15 @@ def run_tile(part: _Part, shared: _Shared) -> _Done:
     window = part.window
     if window is None:
         assert shared.image is not None
-        window = cut_window(shared.image, part.y, part.x, job.margin)
+        window = job.cut(shared.image, part.y, part.x)
     kept = _written(part, shared)
     if kept is None:
-        kept = np.asarray(job.function(window, job.step)).astype(np.float32, copy=False)
+        kept = np.asarray(job.function(window, job.step)).astype(job.dtype, copy=False)
         if isinstance(place, Store):
             place.write(VALUES, (0, part.y.start, part.x.start), kept)
     if isinstance(place, np.ndarray):
         place[:, part.y, part.x] = kept
-    maps: list[NDArray[np.floating]] = [kept]
+    maps: list[NDArray[Any]] = [kept]
     if job.measure is not None:
         maps.append(np.asarray(job.measure(window, kept)))
     assert job.tile is not None
@@ -226,7 +249,7 @@ def run_tile(part: _Part, shared: _Shared) -> _Done:
     return _Done(total, least, most, kept if place is None else None)
 
 
-def _written(part: _Part, shared: _Shared) -> Floats | None:
+def _written(part: _Part, shared: _Shared) -> NDArray[Any] | None:
     """What an earlier run wrote of a tile; None if it is not there, or not whole."""
     if not (shared.resume and isinstance(shared.place, Store)):
         return None
@@ -239,7 +262,9 @@ def _written(part: _Part, shared: _Shared) -> Floats | None:
 def _attributes(image: Image, job: TileJob) -> dict[str, Any]:
     return {
         "channels": list(job.channels),
-        "identity": identity_of(job.name, job.identity, image_identity(image)),
+        "identity": identity_of(
+            job.name, job.identity, *(image_identity(i) for i in (image, job.beside) if i)
+        ),
     }
 
 
@@ -248,7 +273,7 @@ def _tile_size(image: Image, job: TileJob, engine: Engine, in_memory: bool) -> i
     resources = engine.resources
     memory = resources.memory
     if in_memory:
-        kept = 4 * len(job.channels) * image.shape[0] * image.shape[1]
+        kept = _map_bytes(job) * image.shape[0] * image.shape[1]
         memory -= kept
         if memory < 0:
             raise DscError(
@@ -279,7 +304,11 @@ def _n_tiles(image: Image, tile: int) -> int:
 def _window_bytes(image: Image, job: TileJob, tile: int) -> int:
     """Memory of a running task: its window, and what the function makes of it."""
     sides = [min(size, tile + 2 * job.margin) for size in image.shape]
-    return sides[0] * sides[1] * (4 + 4 * len(job.channels) + job.pixel_bytes)
+    return sides[0] * sides[1] * (4 + _map_bytes(job) + job.pixel_bytes)
+
+
+def _map_bytes(job: TileJob) -> int:
+    return len(job.channels) * np.dtype(job.dtype).itemsize
 
 
 def _power_of_two(value: int) -> int:

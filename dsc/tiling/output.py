@@ -27,6 +27,7 @@ from dsc.store import (
 )
 from dsc.tiling.schema import KIND, VALUES
 
+OWN_COLOURS = {"red": "FF0000", "green": "00FF00", "blue": "0000FF"}
 COLOURS = ("FFFFFF", "00FF00", "FF00FF", "00FFFF", "FFFF00", "FF0000", "0000FF")
 
 
@@ -71,7 +72,9 @@ class Output:
             hint = "; --overwrite replaces finished maps" if is_finished(place) else ""
             raise DscError(f"{error}{hint}") from error
 
-    def open(self, shape: tuple[int, int, int], tile: int, attributes: dict[str, Any]) -> Store:
+    def open(
+        self, shape: tuple[int, int, int], dtype: str, tile: int, attributes: dict[str, Any]
+    ) -> Store:
         """A store for maps of (c, y, x), new or continued."""
         assert self.url is not None
         store = reopen(self.url, KIND) if self.resume else None
@@ -82,7 +85,8 @@ class Output:
         if self.overwrite and is_finished(self.url):
             remove_store(self.url)
         sizes = dict(zip("cyx", shape, strict=True))
-        return create(self.url, KIND, sizes, {"c": 1, "y": tile, "x": tile}, attributes)
+        chunks = {"c": 1, "y": tile, "x": tile}
+        return create(self.url, KIND, sizes, chunks, attributes, {VALUES: dtype})
 
 
 def _holds(place: str, image: Image) -> bool:
@@ -113,8 +117,9 @@ def ome_metadata(
         first, last = (float(v) if np.isfinite(v) else 0.0 for v in (least, most))
         last = last if last > first else first + 1
         window = {"min": first, "start": first, "max": last, "end": last}
-        colour = COLOURS[number % len(COLOURS)]
-        shown.append({"label": label, "color": colour, "active": number == 0, "window": window})
+        colour = OWN_COLOURS.get(label, COLOURS[number % len(COLOURS)])
+        active = number == 0 or label in OWN_COLOURS
+        shown.append({"label": label, "color": colour, "active": active, "window": window})
     return {
         "version": "0.5",
         "multiscales": [

@@ -35,7 +35,11 @@ class Usage:
     sse: float  # sum of their residual energies, in coordinates
     pixel_sse: float  # the same in pixels, without what lies outside the span
     worst: WorstPatches  # the worst-coded ones, `SPARE` for each atom
-    rest: float = 0.0  # sum of their energies outside the span of the basis, where it was asked for
+    # sums over the patches, where they were asked for: of their energies outside the span of the
+    # basis, of all of their energies in pixels, and of those about the mean of each patch
+    rest: float = 0.0
+    energy: float = 0.0
+    variation: float = 0.0
 
     def merge(self, other: Usage) -> Usage:
         """Usage over the patches of both."""
@@ -51,6 +55,8 @@ class Usage:
             self.pixel_sse + other.pixel_sse,
             self.worst.merge(other.worst),
             self.rest + other.rest,
+            self.energy + other.energy,
+            self.variation + other.variation,
         )
 
 
@@ -187,6 +193,21 @@ def measure(
         rest=rest,
     )
     return usage, residual
+
+
+def patch_energy(coords: Floats, rest: float, basis: SteerableBasis) -> tuple[float, float]:
+    """Energy in pixels of patches (patch, coord), and that about the mean of each channel.
+
+    Σ xᵀ(ΦᵀΦ)x + rest, and the same less Σ (1ᵀΦx)² / pixels of each channel. The sum of a block has
+    the same bits whatever is around it.
+    """
+    mapped = coords if basis.is_orthonormal else coords @ basis.gram
+    energy = float(np.einsum("pc,pc->", mapped, coords, dtype=np.float64)) + rest
+    about = energy
+    for sums in basis.sums:
+        totals = np.einsum("pc,c->p", coords, sums, dtype=np.float64)
+        about -= float(np.einsum("p,p->", totals, totals)) / len(basis.matrix)
+    return energy, max(0.0, about)
 
 
 def statistics_bytes(update: str, n_atoms: int, basis: SteerableBasis) -> int:

@@ -62,7 +62,7 @@ def test_commands__all_are_there_with_help(dsc):
     names = main.list_commands(click.Context(main))
     assert {"patches", "learn", "encode", "reconstruct", "info", "demo", "bench"} <= set(names)
     inner = main.get_command(click.Context(main), "texture").commands
-    assert set(inner) == {"fit", "predict", "evaluate", "sweep"}
+    assert set(inner) == {"fit", "predict", "map", "evaluate", "sweep"}
     lines = [[name] for name in names if name != "texture"] + [["texture", n] for n in inner]
     for words in lines:
         result = dsc(*words, "--help")
@@ -106,7 +106,8 @@ def test_learn__summary_has_what_was_promised(made):
     assert summary["n_patches"] == 2 * (54 * 44)
     assert summary["atoms_sha256"] == expected.sha256
     assert summary["history"] == expected.history.tolist()
-    assert summary["mse"] == expected.mse
+    assert (summary["share"], summary["mse"]) == (expected.share, expected.mse)
+    assert summary["notes"] == expected.notes == []
     assert isinstance(summary["n_tasks"], int)
     assert 0 < summary["n_tasks"] <= 200
     assert summary["seconds"] > 0
@@ -119,7 +120,8 @@ def test_encode__takes_a_run_or_a_model(made, ask, tmp_path, which):
     summary = ask("encode", folder / "patches.zarr", folder / which, "--out", out)
     assert summary.keys() >= {"n_patches", "mse", "seconds"}
     assert summary["n_patches"] == summaries["patches"]["n_patches"]
-    assert summary["mse"] == pytest.approx(summaries["learn"]["mse"], rel=1e-9)
+    for name in ("share", "mse"):
+        assert summary[name] == pytest.approx(summaries["learn"][name], rel=1e-9)
     stored = open_dataset(out, "codes")
     codes = load_dictionary(str(folder / "run")).encode(str(folder / "patches.zarr")).codes
     np.testing.assert_array_equal(stored["coef"], codes.coef)
@@ -250,7 +252,25 @@ def test_plain_output__says_the_result_and_what_comes_next(made, dsc, images, tm
     assert f"dsc learn {tmp_path / 'p.zarr'} --out" in cut.stdout
     coded = dsc("encode", folder / "patches.zarr", folder / "run", "--out", tmp_path / "c.zarr")
     assert "4,752 patches coded" in coded.stdout
-    assert "mse" in coded.stdout
+    assert re.search(r" % of the energy left, mse ", coded.stdout)
+    assert re.search(r"^share +0\.", dsc("info", folder / "run").stdout, re.MULTILINE)
+
+
+def test_notes__are_lines_on_stderr_and_in_the_json(dsc, ask, tmp_path):
+    grey = np.full((30, 30), 255, np.uint8)
+    Image.fromarray(grey).save(tmp_path / "white.png")
+    cut = ("patches", tmp_path / "white.png", "--diameter", 7, "--stride", 8, "--out")
+    result = dsc(*cut, tmp_path / "p.zarr")
+    (note,) = ask(*cut, tmp_path / "q.zarr")["notes"]
+    assert note.startswith("saturated images: 100 % of the pixels of patches are white (1)")
+    assert f"note: {note}\n" in result.stderr
+    words = ("learn", tmp_path / "p.zarr", "--n-atoms", 12, "--n-iterations", 0, "--out")
+    result = dsc(*words, tmp_path / "run")
+    notes = ask(*words, tmp_path / "again")["notes"]
+    begins = ("more atoms than patches", "constant data", "11 of 12 atoms", "saturated images")
+    for text, begin in zip(notes, begins, strict=True):
+        assert text.startswith(begin)
+        assert f"\nnote: {text}\n" in result.stderr
 
 
 def test_patches__every_option_reaches_the_library(dsc, ask, images, tmp_path):

@@ -74,7 +74,7 @@ MISTAKES = {
     "reconstruct: tiny": ("reconstruct {0}/tiny.png {0}/good/run --out {0}/a.png", "at least 7"),
     "reconstruct: there": (
         "reconstruct {0}/coins.png {0}/good/run --out {0}/coins.png",
-        "coins.png: exists",
+        "coins.png: is the image itself",
     ),
     "reconstruct: no folder": (
         "reconstruct {0}/coins.png {0}/good/run --out {0}/none/a.png",

@@ -1,12 +1,16 @@
 """The commands with images in and images out."""
 
 import json
+import shutil
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
 import pytest
 import tifffile
+import zarr
 from PIL import Image
 
 import dsc as library
@@ -31,6 +35,15 @@ def folder(tmp_path_factory):
     Image.fromarray(np.uint8(255 * clean)).save(folder / "clean.png")
     tifffile.imwrite(folder / "color16.tif", np.uint16(4000 * colors), photometric="rgb")
     write_png16(folder / "color16.png", np.uint16(4000 * colors))
+    alpha = np.uint8(x)[..., None]
+    Image.fromarray(np.concatenate([np.uint8(255 * colors), alpha], 2)).save(folder / "rgba.png")
+    grey_alpha = np.concatenate([np.uint8(255 * noisy)[..., None], alpha], 2)
+    Image.fromarray(grey_alpha).save(folder / "la.png")
+    Image.fromarray(clean > 0.5).save(folder / "bool.png")
+    tifffile.imwrite(folder / "int16.tif", np.int16(4000 * noisy))
+    np.save(folder / "inf.npy", np.where(x == 3, np.inf, np.float32(noisy)))
+    np.save(folder / "constant.npy", np.ones((30, 30), np.float32))
+    zarr.create_array(folder / "noisy.zarr", data=np.uint8(255 * noisy), chunks=(20, 30))
     flat = np.where(x < 35, 0, 255 * noisy)
     Image.fromarray(np.uint8(flat)).save(folder / "flat.png")
     np.save(folder / "half.npy", np.float32(0.5 * (x > 28)))
@@ -185,3 +198,182 @@ def test_reconstruct__json_has_no_infinity(dsc, folder, tmp_path):
     np.save(tmp_path / "zero.npy", np.zeros((20, 20), np.float32))
     words = [tmp_path / "zero.npy", folder / "model.zarr", "--out", tmp_path / "a.npy", "--json"]
     assert json.loads(dsc("reconstruct", *words).stdout)["psnr"] is None
+
+
+KINDS = ["png", "tif", "npy", "zarr"]
+RESTORE = {
+    "denoise": ["--sigma", "0.2", *FAST],
+    "inpaint": ["--mask", "mask.png", *FAST],
+    "reconstruct": ["model.zarr"],
+    "orientation": ["model.zarr"],
+    "features": ["model.zarr"],
+}
+
+
+def run(dsc, folder, command, image, out, *words):
+    own = [folder / w if w.endswith((".png", ".zarr")) else w for w in RESTORE[command]]
+    return dsc(command, folder / image, "--out", out, *own, *words)
+
+
+@pytest.mark.parametrize("command", RESTORE)
+@pytest.mark.parametrize("name", ["bool.png", "la.png", "rgba.png", "int16.tif", "noisy.zarr"])
+def test_types__are_taken_by_all_commands_or_by_none(dsc, folder, tmp_path, command, name):
+    out = tmp_path / "a.zarr"
+    result = run(dsc, folder, command, name, out)
+    if name == "int16.tif":
+        assert result.exit_code == 2
+        assert "found pixels of type int16, need bool, uint8, uint16 or floats" in result.stderr
+        assert not any(tmp_path.iterdir())
+        return
+    assert result.exit_code == 0, result.stderr
+    values = library.open(out)["0"].values
+    if name in ("la.png", "rgba.png") and command in ("denoise", "inpaint", "reconstruct"):
+        alpha = read(folder / name)[..., -1]
+        scale = 255 if command == "reconstruct" else 1
+        np.testing.assert_allclose(values[-1] * scale, alpha, rtol=1e-6)
+        assert len(values) == (2 if name == "la.png" else 4)
+
+
+@pytest.mark.parametrize("command", ["denoise", "inpaint", "reconstruct"])
+@pytest.mark.parametrize(
+    ("name", "out"),
+    [("rgba.png", "a.png"), ("la.png", "a.png"), ("color16.tif", "a.tif"), ("bool.png", "a.npy")],
+)
+def test_files__keep_type_and_channels(dsc, folder, tmp_path, command, name, out):
+    result = run(dsc, folder, command, name, tmp_path / out)
+    assert result.exit_code == 0, result.stderr
+    found = np.load(tmp_path / out) if out.endswith("npy") else read(tmp_path / out)
+    image = read(folder / name)
+    assert (found.dtype, found.shape) == (image.dtype, image.shape)
+    if name in ("rgba.png", "la.png"):
+        assert (found[..., -1] == image[..., -1]).all()
+
+
+def test_reconstruct__of_colors_is_that_of_each(dsc, folder, tmp_path):
+    result = run(dsc, folder, "reconstruct", "color.png", tmp_path / "a.npy", "--json")
+    found, image = np.load(tmp_path / "a.npy"), read(folder / "color.png")
+    errors = []
+    for color in range(3):
+        Image.fromarray(image[..., color]).save(tmp_path / "one.png")
+        one = run(
+            dsc, folder, "reconstruct", tmp_path / "one.png", tmp_path / f"{color}.npy", "--json"
+        )
+        assert (np.load(tmp_path / f"{color}.npy") == found[..., color]).all()
+        errors.append(json.loads(one.stdout)["mse"])
+    assert json.loads(result.stdout)["mse"] == pytest.approx(np.mean(errors))
+
+
+@pytest.mark.parametrize("command", ["denoise", "inpaint", "reconstruct"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_out__is_replaced_only_if_asked_for(dsc, folder, tmp_path, command, kind):
+    out = tmp_path / f"a.{kind}"
+    assert run(dsc, folder, command, "noisy.png", out).exit_code == 0
+    again = run(dsc, folder, command, "noisy.png", out)
+    assert again.exit_code == 2
+    assert "exists" in again.stderr
+    assert "--overwrite" in again.stderr
+    assert run(dsc, folder, command, "noisy.png", out, "--overwrite").exit_code == 0
+    assert not list(tmp_path.glob(".*"))  # no lock is left
+    if kind != "zarr":
+        refused = run(dsc, folder, command, "noisy.png", out, "--resume")
+        assert "need an OME-Zarr" in refused.stderr
+
+
+def test_out__is_never_the_image(dsc, folder, tmp_path):
+    shutil.copy(folder / "noisy.png", tmp_path / "a.png")
+    before = (tmp_path / "a.png").read_bytes()
+    result = run(dsc, folder, "denoise", tmp_path / "a.png", tmp_path / "a.png", "--overwrite")
+    assert "is the image itself" in result.stderr
+    assert (tmp_path / "a.png").read_bytes() == before
+
+
+def test_out__a_file_has_one_writer_at_a_time(dsc, folder, tmp_path):
+    out = tmp_path / "a.png"
+    code = (
+        "import sys, time; from pathlib import Path; from dsc.locks import lock, lock_path\n"
+        "lock(lock_path(Path(sys.argv[1])), 'it'); print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, out], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        result = run(dsc, folder, "denoise", "noisy.png", out)
+        other.communicate("")
+    assert result.exit_code == 2
+    assert "works on it since" in result.stderr
+    assert not out.exists()
+    assert run(dsc, folder, "denoise", "noisy.png", out).exit_code == 0  # the other is gone
+
+
+def test_denoise__says_the_noise(dsc, folder, tmp_path):
+    result = dsc("denoise", folder / "noisy.png", "--out", tmp_path / "a.zarr", *FAST)
+    assert "removed from" in result.stdout
+    assert "(estimated)" in result.stdout
+    words = ["--out", tmp_path / "b.zarr", *FAST, "--json"]
+    found = json.loads(dsc("denoise", folder / "noisy.png", *words).stdout)
+    assert list(found)[:2] == ["removed", "sigma"]
+    assert 10 < found["sigma"] < 35  # 20 was added
+    words = ["--out", tmp_path / "c.zarr", *FAST, "--json"]
+    found = json.loads(dsc("denoise", folder / "color.png", *words).stdout)
+    assert len(found["sigma"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["denoise", "noisy.png", "--sigma", "1e6"], "sigma: found 1e+06, need at most"),
+        (["denoise", "noisy.png", "--diameter", "55"], "need at least 55"),
+        (["denoise", "inf.npy"], "infinite values"),
+        (["inpaint", "inf.npy"], "infinite values"),
+        (["inpaint", "clean.png"], "no missing pixel"),
+        (["inpaint", "clean.png", "--mask", "rgba.png"], "all pixels missing"),
+        (["inpaint", "constant.npy", "--mask", "mask.png"], "mask: found shape (48, 56)"),
+        (["reconstruct", "inf.npy", "model.zarr"], "found inf at row 0, column 3"),
+        (["orientation", "inf.npy", "model.zarr"], "found inf at row 0, column 3"),
+        (["features", "inf.npy", "model.zarr"], "found inf at row 0, column 3"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["npy", "zarr"])
+def test_bad_input__leaves_no_store_and_no_file(dsc, folder, tmp_path, words, message, kind):
+    if words[0] in ("orientation", "features") and kind == "npy":
+        message = "ends in .zarr"
+    given = [folder / w if w.endswith(("png", "npy", "zarr")) else w for w in words]
+    result = dsc(*given, "--out", tmp_path / f"a.{kind}")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert sum(line.startswith("dsc: ") for line in result.stderr.splitlines()) == 1
+    assert result.stderr.splitlines()[-1].startswith("dsc: ")
+    assert not any(tmp_path.iterdir())
+
+
+def test_constant__images_stay(dsc, folder, tmp_path):
+    for kind in ("npy", "zarr"):
+        out = tmp_path / f"a.{kind}"
+        assert dsc("denoise", folder / "constant.npy", "--out", out, *FAST).exit_code == 0
+    assert (np.load(tmp_path / "a.npy") == 1).all()
+    assert (library.open(tmp_path / "a.zarr")["0"].values == 1).all()
+
+
+def test_read__says_what_it_took(folder, tmp_path, dsc):
+    """Channels, ranges and masks of `patches` and `learn`, and one channel of `denoise`."""
+    mask = np.zeros((48, 56), np.uint8)
+    mask[10:40, 10:40] = 1
+    np.save(tmp_path / "mask.npy", mask)
+    out = ["--out", tmp_path / "a.zarr", "--mask", tmp_path / "mask.npy", "--channel", "all"]
+    found = json.loads(dsc("patches", folder / "color.png", *out, "--json").stdout)
+    assert (found["n_channels"], found["n_patches"]) == (3, 400)
+    assert found["read_as"] == "all 3 channels together by type"
+    config = tmp_path / "c.toml"
+    config.write_text("range = [0, 4095]\ndiameter = 7\nn_atoms = 3\nn_iterations = 1\n")
+    said = dsc("learn", folder / "noisy16.tif", "--out", tmp_path / "run", "--config", config)
+    assert "images read as grey values, 0 to 4095 as 0 to 1" in said.stdout
+    out = ["--out", tmp_path / "red.tif", "--channel", "red", *FAST]
+    assert dsc("denoise", folder / "color16.tif", *out).exit_code == 0
+    assert tifffile.imread(tmp_path / "red.tif").shape == (48, 56)
+
+
+def test_config__pairs_are_lists_of_two(folder, tmp_path, dsc):
+    (tmp_path / "c.toml").write_text("range = [0]\n")
+    options = ["--out", tmp_path / "a", "--config", tmp_path / "c.toml"]
+    refused = dsc("patches", folder / "noisy16.tif", *options)
+    assert "range: found [0], need a list of 2 values" in refused.stderr

@@ -16,7 +16,8 @@ from dsc.patches import PatchConfig, extract_patches
 N_ITERATIONS = 24
 OPTIONS = {"n_atoms": 8, "sparsity": 3, "n_iterations": N_ITERATIONS, "seed": 2}
 LINE = (
-    r"(iteration \d+|final pass) of \d+: mse [\d.e-]+, [\d,]+ patches/s(, \d+ s left)?"  # one pass
+    r"(iteration \d+|final pass) of \d+: [\d.e-]+ % of the energy left, mse [\d.e-]+, "
+    r"[\d,]+ patches/s(, \d+ s to go)?"  # one pass
 )
 
 
@@ -28,7 +29,7 @@ def words_of(options):
 def patches(image, tmp_path_factory):
     """7,396 patches of diameter 9: an iteration and its checkpoint take some 40 ms."""
     url = tmp_path_factory.mktemp("patches") / "patches.zarr"
-    extract_patches(image("camera")[100:194, 100:194], url, PatchConfig(diameter=9, unit=True))
+    extract_patches(image("coins")[100:194, 100:194], url, PatchConfig(diameter=9, unit=True))
     return str(url)
 
 

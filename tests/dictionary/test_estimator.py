@@ -423,6 +423,7 @@ def test_checks__all_pass_where_rows_are_filled_up(estimator, check):
     "check",
     [
         "check_dataframe_column_names_consistency",
+        "check_estimators_partial_fit_n_features",
         "check_transformer_get_feature_names_out",
         "check_transformer_get_feature_names_out_pandas",
         "check_set_output_transform",
@@ -443,3 +444,123 @@ def test_tags__are_those_of_rows_and_images():
     assert not tags.input_tags.sparse
     assert not tags.input_tags.allow_nan
     assert tags.transformer_tags.preserves_dtype == ["float32"]
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    """Images of two textures, at several angles."""
+    y, x = np.mgrid[:32, :32]
+    angles = np.linspace(0, np.pi, 6, endpoint=False)
+    waves = [np.cos(f * (x * np.cos(a) + y * np.sin(a))) for f in (0.5, 1.1) for a in angles]
+    return np.array(waves) + 0.1 * np.random.default_rng(0).normal(size=(12, 32, 32))
+
+
+def test_images__are_learned_from_and_classified(scenes):
+    estimator = dsc.RotationalDictionaryLearning(
+        4, 1, max_iter=3, diameter=7, stride=3, center=True, pool="angles"
+    )
+    rows = estimator.fit_transform(scenes)
+    assert rows.shape == (12, 8)
+    learned = dsc.learn(list(scenes), 4, 1, n_iterations=3, diameter=7, stride=3, center=True)
+    assert estimator.dictionary_.sha256 == learned.sha256
+    np.testing.assert_allclose(rows[:, :4].sum(axis=1), 1, rtol=1e-5)  # one atom a patch
+    classes = np.repeat([0, 1], 6)
+    classifier = make_pipeline(clone(estimator), MaxAbsScaler(), LogisticRegression())
+    assert classifier.fit(scenes[::2], classes[::2]).score(scenes[1::2], classes[1::2]) == 1
+    assert clone(estimator).set_params(pool=None).fit(scenes).transform(scenes).shape == (12, 240)
+
+
+def test_images__that_are_none_are_refused(scenes):
+    estimator = dsc.RotationalDictionaryLearning(4, 1, max_iter=1, diameter=7)
+    for bad in (scenes[0], [scenes], []):
+        with pytest.raises(DscError, match="need images"):
+            estimator.fit(bad)
+
+
+def test_pool__over_angles_does_not_change_with_rotation(X, fitted):
+    squares = X.reshape(-1, 7, 7)
+    rotated = np.rot90(squares, axes=(1, 2)).reshape(len(X), -1)
+    pooled = [fitted.transform(rows, pool="angles").toarray() for rows in (X, rotated)]
+    np.testing.assert_allclose(*pooled, atol=1e-4)
+    codes = fitted.transform(X).toarray().reshape(len(X), 4, -1)
+    np.testing.assert_allclose(pooled[0][:, 4:], (codes**2).sum(2), rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(pooled[0][:, :4], (codes != 0).sum(2))
+
+
+def test_pool__names_its_columns(X):
+    estimator = dsc.RotationalDictionaryLearning(**OPTIONS, pool="angles", sparse_output=False)
+    frame = estimator.set_output(transform="pandas").fit(X).transform(X[:3])
+    assert list(frame.columns)[3:5] == ["atom3_use", "atom0_energy"]
+    with pytest.raises(DscError, match="inverse_transform: found pooled codes"):
+        estimator.inverse_transform(frame)
+    with pytest.raises(DscError, match="pool"):
+        dsc.RotationalDictionaryLearning(**OPTIONS, pool="angle").fit(X)
+
+
+# --- one part after the other -------------------------------------------------------------------
+
+
+def test_partial_fit__again_with_the_same_rows_is_another_online_pass(X):
+    options = {**OPTIONS, "mode": "online"}
+    estimator = dsc.RotationalDictionaryLearning(**OPTIONS)
+    for n_passes in (1, 2):
+        assert estimator.partial_fit(X) is estimator
+        whole = dsc.RotationalDictionaryLearning(**{**options, "max_iter": n_passes}).fit(X)
+        assert estimator.dictionary_.sha256 == whole.dictionary_.sha256
+        assert estimator.error_.tolist() == whole.error_[:-1].tolist()  # none measures
+        assert estimator.n_iter_ == n_passes
+        np.testing.assert_array_equal(estimator.components_, whole.components_)
+
+
+def test_partial_fit__learns_from_one_part_after_the_other(X):
+    estimator = dsc.RotationalDictionaryLearning(**OPTIONS, batch_size=100)
+    first = estimator.partial_fit(X[::2]).score(X)
+    for _ in range(3):
+        estimator.partial_fit(X[1::2]).partial_fit(X[::2])
+    assert estimator.score(X) > first
+    assert len(estimator.error_) == estimator.n_iter_ == 7
+    assert estimator.transform(X).shape[0] == len(X)
+
+
+def test_partial_fit__keeps_statistics_between_calls(X):
+    """Without them the last call would start from its atoms alone."""
+    estimator = dsc.RotationalDictionaryLearning(**OPTIONS, batch_size=100).partial_fit(X[:200])
+    atoms = estimator.dictionary_
+    alone = dsc.RotationalDictionaryLearning(**OPTIONS, batch_size=100, init=atoms)
+    alone.partial_fit(X[200:])
+    estimator.partial_fit(X[200:])
+    assert estimator.dictionary_.sha256 != alone.dictionary_.sha256
+
+
+def test_partial_fit__goes_on_from_fit_and_fit_begins_anew(X):
+    fitted = dsc.RotationalDictionaryLearning(**OPTIONS).fit(X)
+    warm = dsc.RotationalDictionaryLearning(**OPTIONS, init=fitted.dictionary_).partial_fit(X)
+    sha256 = fitted.dictionary_.sha256
+    assert fitted.partial_fit(X).dictionary_.sha256 == warm.dictionary_.sha256 != sha256
+    assert fitted.partial_fit(X).fit(X).dictionary_.sha256 == sha256
+    assert fitted.partial_fit(X).dictionary_.sha256 == warm.dictionary_.sha256
+
+
+def test_partial_fit__takes_images(scenes):
+    estimator = dsc.RotationalDictionaryLearning(4, 1, diameter=7, stride=3, center=True)
+    for part in (scenes[::2], scenes[1::2]):
+        estimator.partial_fit(part)
+    assert estimator.n_iter_ == 2
+    with pytest.raises(DscError, match=r"atoms: found .* learned so far"):
+        estimator.set_params(diameter=9).partial_fit(scenes)
+
+
+def test_partial_fit__can_be_kept_and_goes_on(X):
+    estimator = dsc.RotationalDictionaryLearning(**OPTIONS).partial_fit(X[:200])
+    copy = pickle.loads(pickle.dumps(estimator))
+    one, other = (some.partial_fit(X[200:]).dictionary_ for some in (estimator, copy))
+    assert one.sha256 == other.sha256
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"update": "ksvd"}, "update: found 'ksvd', need mod"), ({"forget": 2}, "forget: found 2")],
+)
+def test_partial_fit__refuses_bad_parameters_by_name(X, options, message):
+    with pytest.raises(DscError, match=message):
+        dsc.RotationalDictionaryLearning(**OPTIONS, **options).partial_fit(X)

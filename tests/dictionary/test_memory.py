@@ -54,12 +54,14 @@ from dsc.cli.main import main
 main(sys.argv[1:])
 """
 
-GRID = list(product((11, 21, 42), (10, 50), (1, 4), ("ksvd", "mod"), (1, 2)))
+GRID = list(product((11, 21, 42), (10, 50), (1, 4), ("ksvd", "mod", "online"), (1, 2)))
 SOME = [
     (11, 10, 4, "ksvd", 2),
     (21, 50, 4, "ksvd", 2),
     (42, 10, 1, "mod", 2),
+    (21, 50, 4, "online", 2),
 ]
+MANY = 4_483  # pixels along an image with 20 million windows of diameter 11
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").is_file(), reason="the peak is read from /proc"
@@ -93,7 +95,8 @@ def run_python(program, *words, **environment):
 def measure(path, out, setting, **environment):
     """(limit, peak): bytes, of a run with one update."""
     n_atoms, sparsity, update, n_workers = setting
-    options = {"n_atoms": n_atoms, "sparsity": sparsity, "update": update, "n_iterations": 1}
+    way = {"mode": "online"} if update == "online" else {"update": update}
+    options = {"n_atoms": n_atoms, "sparsity": sparsity, **way, "n_iterations": 1}
     others = {name: f"{value}-of-the-plan" for name, value in environment.items()}
     found = run_python(SMALLEST, path, json.dumps(options), n_workers, **others)
     assert found.returncode == 0, found.stderr
@@ -135,3 +138,19 @@ def test_learn__keeps_the_smallest_limit_while_it_compiles(stored, tmp_path, upd
 def test_learn__keeps_the_smallest_limit_everywhere(stored, tmp_path, setting):
     limit, peak = measure(stored(setting[0]), tmp_path / "run", setting[1:])
     assert peak <= limit
+
+
+@pytest.mark.soak
+def test_learn__one_online_pass_over_20_million_patches_takes_1_gb(tmp_path):
+    image = np.random.default_rng(0).random((MANY, MANY), dtype=np.float32)
+    np.save(tmp_path / "image.npy", image)
+    patches = tmp_path / "patches.zarr"
+    made = extract_patches([tmp_path / "image.npy"], patches, PatchConfig(diameter=11))
+    assert made.n_patches > 20_000_000
+    words = ["--n-atoms", 10, "--sparsity", 2, "--n-iterations", 1, "--mode", "online"]
+    how = ["--n-workers", 2, "--memory-limit", "1GB"]
+    done = run_python(LEARN, "learn", patches, "--out", tmp_path / "run", *words, *how)
+    assert done.returncode == 0, done.stderr
+    peak = int(done.stderr.splitlines()[-1])
+    print(f"{made.n_patches:,} patches: {peak / 1e6:.0f} MB", flush=True)
+    assert peak <= 10**9

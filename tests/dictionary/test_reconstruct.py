@@ -17,6 +17,13 @@ def centered(patches):
 
 
 @pytest.fixture(scope="module")
+def unit(patches):
+    return learn(
+        ArrayPatches(patches, center=True, unit=True), 4, 2, n_iterations=2, tolerance=0.001
+    )
+
+
+@pytest.fixture(scope="module")
 def crop(image):
     """Taller than two tiles."""
     return image("coins")[40:200, 50:90].astype(np.float32)
@@ -147,7 +154,7 @@ def test_reconstruct__takes_whole_numbers_and_does_not_write_to_them(model, crop
     ("shape", "stride", "message"),
     [
         ((20,), 1, r"image: found shape \(20,\)"),
-        ((20, 20, 3), 1, r"image: found shape \(20, 20, 3\)"),
+        ((20, 20, 5), 1, r"image: found shape \(20, 20, 5\)"),
         ((6, 20), 1, r"at least 7 × 7"),
         ((20, 20), 0, "stride: found 0"),
         ((20, 20), 7, "stride: found 7"),
@@ -164,3 +171,9 @@ def test_reconstruct__refuses_pixels_that_are_no_numbers(model, crop, value):
     bad[100, 20] = value
     with pytest.raises(DscError, match=r"found (nan|inf)"):
         model.reconstruct(bad)
+
+
+def test_reconstruct__of_a_unit_dictionary_scales_with_the_image(unit, crop):
+    found = unit.reconstruct(crop)
+    np.testing.assert_array_equal(unit.reconstruct(crop / 8) * 8, found)  # exact
+    assert np.mean((found - crop) ** 2) < 0.3 * crop.var()

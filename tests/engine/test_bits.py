@@ -22,11 +22,13 @@ from dsc.patches import ArrayPatches, PatchConfig, extract, extract_patches, ope
 
 N_PATCHES, DIAMETER = 6000, 5  # 24 leaves: 6, 12 and 24 tasks for one, two and four threads
 BASE = {"n_atoms": 5, "sparsity": 2, "n_iterations": 2, "seed": 1}
+CASES_ONLINE = ("disk", "pixels")
 CASES = {
     f"{basis}-{update}": {**BASE, "basis": basis, "update": update}
     for basis in ("disk", "annular", "pixels")
     for update in ("ksvd", "mod")
 }
+CASES |= {f"{basis}-online": {**BASE, "basis": basis, "mode": "online"} for basis in CASES_ONLINE}
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +88,7 @@ def test_learn__the_cases_have_different_bits(reference):
 @pytest.mark.parametrize(
     ("n_workers", "case"),
     [(1, "disk-ksvd"), (1, "disk-mod"), (4, "disk-ksvd"), (4, "annular-mod")]
+    + [(1, "disk-online"), (3, "disk-online")]
     + [(2, case) for case in CASES],
 )
 def test_learn__same_bits_on_any_number_of_threads(patches, reference, case, n_workers):
@@ -93,12 +96,14 @@ def test_learn__same_bits_on_any_number_of_threads(patches, reference, case, n_w
     assert_same(found, reference(case))
 
 
-@pytest.mark.parametrize("case", ["disk-ksvd", "pixels-mod"])
+@pytest.mark.parametrize("case", ["disk-ksvd", "pixels-mod", "disk-online"])
 def test_learn__same_bits_on_processes(patches, reference, case, process_engine):
     assert_same(learn(patches, scheduler=process_engine, **CASES[case]), reference(case))
 
 
-@pytest.mark.parametrize("case", ["disk-ksvd", "disk-mod", "annular-ksvd", "pixels-ksvd"])
+@pytest.mark.parametrize(
+    "case", ["disk-ksvd", "disk-mod", "annular-ksvd", "pixels-ksvd", "disk-online"]
+)
 def test_learn__same_bits_on_a_client(patches, reference, case, client):
     assert_same(learn(patches, scheduler=client, **CASES[case]), reference(case))
 
@@ -215,7 +220,7 @@ def test_learn__a_larger_array_on_a_client_is_no_reason_to_warn(windows, client)
 # --- how the work is cut ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", ["disk-ksvd", "disk-mod"])
+@pytest.mark.parametrize("case", ["disk-ksvd", "disk-mod", "disk-online"])
 @pytest.mark.parametrize("keep", [0.25, 0.0])
 def test_learn__same_bits_with_coordinates_kept_and_streamed(
     patches, reference, case, keep, monkeypatch
@@ -228,15 +233,17 @@ def test_learn__same_bits_with_coordinates_kept_and_streamed(
     assert_same(learn(patches, scheduler=engine, **CASES[case]), reference(case))
 
 
-def test_learn__streamed_on_a_client_has_the_same_bits(stored, client, monkeypatch):
-    url = stored(unit=True)
-    kept = learn(url, scheduler="synchronous", **BASE)
+@pytest.mark.parametrize("mode", ["batch", "online"])
+def test_learn__streamed_on_a_client_has_the_same_bits(stored, client, monkeypatch, mode):
+    url, options = stored(unit=True), {**BASE, "mode": mode}
+    kept = learn(url, scheduler="synchronous", **options)
     monkeypatch.setattr(plan, "KEEP_FRACTION", 0)
-    assert_same(learn(url, scheduler=client, **BASE), kept)
+    assert_same(learn(url, scheduler=client, **options), kept)
 
 
 @pytest.mark.parametrize(
-    ("tasks_per_thread", "case"), [(1, "disk-ksvd"), (3, "disk-mod"), (100, "disk-ksvd")]
+    ("tasks_per_thread", "case"),
+    [(1, "disk-ksvd"), (3, "disk-mod"), (100, "disk-ksvd"), (1, "disk-online"), (4, "disk-online")],
 )
 def test_learn__same_bits_for_any_task_size(
     patches, reference, case, tasks_per_thread, monkeypatch

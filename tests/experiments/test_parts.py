@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 import dsc
+from dsc.experiments.basis_trials import pair_basis
 from dsc.experiments.data import LabelledImage, coding_patches
 from dsc.experiments.learning import rotated_groups
 from dsc.experiments.rotating import cut_rotated, interpolate, rotated_disks
@@ -31,6 +33,16 @@ def test_interpolate__approaches_the_truth(comma):
     bicubic, nearest = (disks.error(interpolate(disks, 9, m)) for m in ("bicubic", "nearest"))
     assert bicubic < 0.05 < disks.error(disks.before)
     assert bicubic < nearest
+
+
+def test_pair_basis__gives_smooth_patches_back_and_rotates_by_quarters():
+    pair = pair_basis(9, 120)  # more coordinates than the 69 pixels
+    noise = np.random.default_rng(0).normal(size=(4, 9, 9))
+    patches = ndimage.gaussian_filter(noise, (0, 1, 1))
+    coords = pair.project(patches)
+    np.testing.assert_allclose(pair.reconstruct(coords), patches[:, pair.mask], atol=0.01)
+    quarter = pair.project(np.rot90(patches, axes=(1, 2)))
+    np.testing.assert_allclose(pair.steer(coords, np.pi / 2), quarter, atol=1e-5)
 
 
 def test_rotated_groups__finds_planted_rotations():

@@ -46,6 +46,7 @@ def _command(words, reads="", makes="", resume=False):
     return Command(tuple(words), tuple(reads.split()), makes, resume)
 
 
+RESTORE = ["--out", "new.zarr", "--n-atoms", "3", "--n-iterations", "1", "--diameter", "5"]
 PREDICT = ["texture", "predict", "t", "tex/brick/0.png", "tex/grass/1.png", "--json"]
 COMMANDS = {
     "patches": _command(
@@ -56,13 +57,23 @@ COMMANDS = {
     "reconstruct": _command(
         ["reconstruct", "images/camera.png", "run", "--out", "new.npy"], "run", "new.npy"
     ),
+    "denoise": _command(["denoise", "wide.png", *RESTORE], "", "new.zarr", True),
+    "inpaint": _command(
+        ["inpaint", "wide.png", "--mask", "holes.png", *RESTORE], "", "new.zarr", True
+    ),
+    "orientation": _command(
+        ["orientation", "wide.png", "run", "--out", "new.zarr"], "run", "new.zarr", True
+    ),
+    "features": _command(
+        ["features", "wide.png", "run", "--out", "new.zarr"], "run", "new.zarr", True
+    ),
     "info": _command(["info", "run", "--json"], "run"),
     "check": _command(["check", "run"], "run"),
     "report": _command(["report", "run"], "run", "run/report"),
     "texture fit": _command(["texture", "fit", *TEXTURE, "--out", "new"], "", "new", True),
     "texture predict": _command([*PREDICT, "--features", "new.jsonl"], "t", "new.jsonl"),
     "texture evaluate": _command(
-        ["texture", "evaluate", *TEXTURE, "--test", "tex", "--no-lbp", "--out", "new"],
+        ["texture", "evaluate", *TEXTURE, "--test", "other", "--no-lbp", "--out", "new"],
         "", "new", True,
     ),
     "texture sweep": _command(
@@ -162,10 +173,14 @@ class Bench:
     def _make_template(self):
         for name in ("camera", "coins"):
             _save(self.template / "images" / f"{name}.png", getattr(data, name)()[100:140, 100:140])
+        _save(self.template / "wide.png", data.camera()[100:130, 100:240])  # two tiles
+        _save(self.template / "holes.png", np.uint8(data.camera()[:30, :140] % 7 == 0))
         for name in ("brick", "grass"):
             for i in range(3):
                 grey = getattr(data, name)()[40 * i : 40 * i + 24, :24]
                 _save(self.template / "tex" / name / f"{i}.png", grey)
+                other = getattr(data, name)()[40 * i : 40 * i + 24, 100:124]
+                _save(self.template / "other" / name / f"{i}.png", other)
         for words in (
             ["patches", "images", "--out", "p.zarr", "--diameter", "7", "--center"],
             [*LEARN, "--out", "run"],

@@ -17,6 +17,7 @@ N_SOAK = int(os.environ.get("DSC_FAULTS", "1000"))
 QUICK = {  # the default run meets every kind once with commands that write and read most
     kind: [name for name in names if name in ("learn", "encode")] for kind, names in KINDS.items()
 }
+QUICK["kill"] += ["denoise", "features"]
 
 
 @pytest.mark.parametrize(

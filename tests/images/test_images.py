@@ -231,13 +231,13 @@ def test_inputs__all_that_is_wrong_is_named_at_once(tmp_path):
     content = (tmp_path / "good.png").read_bytes()
     (tmp_path / "cut.png").write_bytes(content[: len(content) // 2])
     np.save(tmp_path / "whole.npy", np.zeros((20, 20), np.int32))
-    np.save(tmp_path / "nan.npy", np.full((20, 20), np.nan))
+    np.save(tmp_path / "inf.npy", np.full((20, 20), np.inf))
     np.save(tmp_path / "object.npy", np.array([{}, {}]), allow_pickle=True)
     with pytest.raises(DscError) as error:
         extract_patches([tmp_path, tmp_path / "absent.png"], tmp_path / "out", PatchConfig())
     text = str(error.value)
     assert text.startswith("images: 8 problems")
-    for name in ("small", "empty", "text", "cut", "whole", "nan", "object", "absent"):
+    for name in ("small", "empty", "text", "cut", "whole", "inf", "object", "absent"):
         assert f"{name}." in text
     assert "good" not in text
     assert "found 5 × 5 pixels, need at least 11 × 11" in text

@@ -39,3 +39,10 @@ def natural(natural_patches):
     """Two of six atoms per patch, learned from photographs."""
     patches = dsc.ArrayPatches(natural_patches(9, 2000), center=True)
     return dsc.learn(patches, 6, 2, n_iterations=3, progress=False)
+
+
+@pytest.fixture(scope="session")
+def unit(natural_patches):
+    """The same from patches of norm one."""
+    patches = dsc.ArrayPatches(natural_patches(9, 2000), center=True, unit=True)
+    return dsc.learn(patches, 6, 2, n_iterations=3, progress=False)

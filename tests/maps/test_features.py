@@ -10,7 +10,8 @@ from skimage.transform import rotate
 
 import dsc
 from dsc.errors import DscError
-from dsc.tiling import machine
+from dsc.maps.coding import code_disks, how_to_code
+from dsc.tiling import as_image, cut_window, machine
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +119,28 @@ def test_features__of_a_dictionary_without_rotation_are_refused(natural_patches,
     still = dsc.learn(natural_patches(7, 300), 3, 1, n_iterations=1, basis="pixels", progress=False)
     with pytest.raises(dsc.DscError, match="need atoms that rotate"):
         dsc.features(crop, still)
+
+
+@pytest.mark.parametrize("kind", ["invariant", "covariant"])
+def test_unit__features_do_not_depend_on_the_contrast(unit, natural, crop, kind):
+    found, faint = (dsc.features(c * crop, unit, kind).to_numpy() for c in (1, 0.125))
+    assert found.max() > 0.1
+    np.testing.assert_array_equal(faint, found)  # an eighth is exact
+    plain = [dsc.features(c * crop, natural, kind)[0].to_numpy().max() for c in (1, 0.125)]
+    assert plain[1] < plain[0] / 10
+
+
+def test_unit__codes_are_those_of_patches_prepared_as_the_model_says(unit, crop):
+    side = unit.basis.diameter
+    window = cut_window(as_image(crop), slice(0, crop.shape[0]), slice(0, crop.shape[1]), 0)
+    found = code_disks(window, (range(40, 41), range(50, 53)), how_to_code(unit, unit.coder))
+    squares = np.stack([crop[40 : 40 + side, x : x + side] for x in range(50, 53)])
+    codes = unit.encode(squares).codes
+    np.testing.assert_array_equal(found.coef[0], codes.coef)
+    assert (found.coef**2).sum() <= 3.01
+
+
+def test_unit__orientation_does_not_depend_on_the_contrast(unit, crop):
+    first, faint = (dsc.orientation(c * crop, unit) for c in (1, 0.125))
+    for name in ("angle", "energy", "coherence"):
+        np.testing.assert_array_equal(first[name], faint[name])

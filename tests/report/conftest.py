@@ -12,9 +12,8 @@ import pytest
 from skimage import data
 
 import dsc
-from dsc.experiments import AtomGrid, Finding, ImageRows, Lines, Result
-from dsc.experiments.coding import code_some
-from dsc.experiments.demo import KINDS, Demo
+from dsc.experiments import AtomGrid, Demo, Finding, ImageRows, Lines, Result, tell_story
+from dsc.experiments.demo import KINDS
 from dsc.report import write_demo, write_report, write_result, write_summary
 
 HINT = (
@@ -88,8 +87,10 @@ def pages(small_run, report, result, tmp_path_factory):
         for kind, b in KINDS.items()
     }
     patches = dsc.open_patches(small_run[1])
-    mse = {kind: model.mse for kind, model in models.items()}
-    write_demo(Demo(folder, patches.n_patches, models, mse, code_some(models, patches), 1.0))
+    mse, share = ({k: getattr(m, name) for k, m in models.items()} for name in ("mse", "share"))
+    images = data.camera()[100:148, 200:248] / 255, data.coins()[60:108, 60:108] / 255
+    story = tell_story(models, *images, lambda _: None, n_atoms=4, n_iterations=1, diameter=7)
+    write_demo(Demo(folder, patches.n_patches, models, share, mse, story, 1.0))
     write_result(result, folder / "experiments")
     write_summary([result], folder / "experiments")
     return {
@@ -108,7 +109,7 @@ def copied_run(small_run, report, tmp_path):
     return tmp_path / "run", tmp_path / "patches.zarr"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, this thread has a running event loop
 def browser():
     """Debian's Chromium without a window."""
     program = shutil.which("chromium")

@@ -16,8 +16,7 @@ from skimage.color import rgb2lab
 from dsc.basis import make_basis
 from dsc.errors import DscError
 from dsc.images import Image
-from dsc.report import class_colours, compared_method, write_maps, write_texture_report
-from dsc.report.maps import FIRST_COLOURS, paint
+from dsc.report import compared_method, texture, write_maps, write_texture_report
 from dsc.report.render import look_up
 from dsc.report.texture import CITED, PLOTS, SUITES
 from dsc.report.texture_figures import (
@@ -30,15 +29,19 @@ from dsc.report.texture_figures import (
 from dsc.report.texture_images import Gallery, choose_images, label_shares
 from dsc.texture import (
     Benchmark,
+    Curve,
     Dataset,
     Evaluation,
     Method,
     Prediction,
     TextureConfig,
     TextureModel,
+    class_colours,
     label_map,
+    paint,
     spread,
 )
+from dsc.texture.colours import FIRST_COLOURS
 from dsc.texture.histograms import Feature
 
 ANGLES = (5.0, 10.0, 15.0, 30.0, 45.0, 60.0, 75.0, 90.0)
@@ -111,6 +114,7 @@ def some_evaluation(config, names, truth, predicted, **options):
             ],
             histograms=np.ones((len(truth), 1)),
             distances=np.ones((len(truth), len(names))),
+            scores=-np.ones((len(truth), len(names))),
             labels=np.array(predicted),
             neighbours=2 * np.array(predicted),
         ),
@@ -300,11 +304,12 @@ def says(text, value):
 
 def test_page__what_is_computed_is_right(opened, report):
     _, facts, done = report
-    confusion, names, train = np.array(facts["confusion"]), done.model.label_names, done.data.train
+    confusion, names = np.array(facts["confusion"]), done.model.label_names
     expected = {
         "confusion": {f"{confusion.trace():,}"},
         "label_names": {str(len(names))},
         "config.histogram": {"classes and atoms"},
+        "config.classifier": {"the class of the training image with the nearest histogram"},
         "seconds.total": {"30.6"},
         "accuracy_by_angle": {"50 %", "100 %"},
     }
@@ -330,12 +335,50 @@ def test_page__what_is_computed_is_right(opened, report):
         )
         expected[f"confused.{i}.query_name"] = {done.data.test.images[first].name}
         expected[f"confused.{i}.nearest_name"] = {
-            train.images[done.prediction.neighbours[first]].name
+            done.model.image_names[done.prediction.neighbours[first]]
         }
     shown = opened(report[0]).derived
     assert [(name, text) for name, text in shown if text not in expected[name]] == []
     found = {name for name, _ in shown}
     assert {name for name in expected if ".share." in name or "_name" in name} <= found
+
+
+@pytest.mark.parametrize("kind", ["neighbours", "learned"])
+def test_page__draws_the_curve_and_says_what_it_is(opened, tmp_path, kind):
+    lines = {"dictionaries": (0.5, 0.75, 0.9), "LBP": (0.25, 0.5, 0.625)}
+    facts = write_texture_report(tmp_path, tiny(), (), Curve(kind, (1, 2, 5), (20, 20, 1), lines))
+    found = opened(tmp_path / "index.html")
+    named = {name: text for name, _, text in found.named}
+    assert [named[f"curve.counts.{i}"] for i in range(3)] == ["1", "2", "5"]
+    for number, line in enumerate(facts["curve"]["lines"]):
+        for i, accuracy in enumerate(line["accuracy"]):
+            assert says(named[f"curve.lines.{number}.accuracy.{i}"], accuracy)
+    assert (["curve.n_draws", "20"] in found.derived) == (kind == "neighbours")
+    assert re.findall(r"\d+", found.rest) == []
+    assert any("number of training images" in alt for _, _, alt, _ in found.images)
+    assert found.bare == 0
+    assert write_texture_report(tmp_path, tiny())["curve"] is None
+
+
+def test_page__lists_the_images_that_are_wrong(opened, report):
+    _, facts, done = report
+    wrong = np.flatnonzero(done.truth != done.prediction.labels)
+    assert [row["image"] for row in facts["wrong"]] == [
+        done.data.test.images[i].name for i in wrong
+    ]
+    named = {name: text for name, _, text in opened(report[0]).named}
+    for i, row in enumerate(facts["wrong"]):
+        for key in ("image", "true", "predicted", "nearest"):
+            assert named[f"wrong.{i}.{key}"] == row[key]
+        assert says(named[f"wrong.{i}.distance_true"], row["distance_true"])
+
+
+def test_page__of_very_many_wrong_images_says_how_many(opened, tmp_path, monkeypatch):
+    monkeypatch.setattr(texture, "MOST_WRONG", 1)
+    write_texture_report(tmp_path, one_wrong())
+    found = opened(tmp_path / "index.html")
+    assert ["wrong", "2"] in found.derived
+    assert not any(name.startswith("wrong.1.") for name, _, _ in found.named)
 
 
 def test_page__shows_no_other_number(opened, report):
@@ -442,6 +485,27 @@ def test_compared_method__is_the_first_row_of_another_report(tmp_path):
     assert asdict(found) == expected
 
 
+def test_page__without_training_images_names_the_nearest(opened, tmp_path):
+    done = one_wrong()
+    done = replace(done, data=replace(done.data, train=None))
+    facts = write_texture_report(tmp_path, done)
+    assert not facts["is_fitted_here"]
+    assert (facts["n_train"], facts["label_names"]) == (6, ["a", "b", "c"])
+    found = opened(tmp_path / "index.html")
+    assert found.messages == []
+    assert "training images were not at hand" in " ".join(found.text.split())
+    assert sum("training image, " in alt for _, _, alt, _ in found.images) == 0
+    assert dict(found.derived)["confused.0.nearest_name"] == done.model.image_names[4]
+    assert compared_method_of(tmp_path, done).accuracy == facts["accuracy"]
+
+
+def compared_method_of(folder, done):
+    """The row of a report in a folder, as another evaluation of the same images sees it."""
+    (folder / "run").mkdir()
+    (folder / "run" / "report").symlink_to(folder)
+    return compared_method(folder / "run", done.data, done.model)
+
+
 def test_compared_method__refuses_other_images_and_what_is_no_report(tmp_path):
     done = one_wrong()
     write_texture_report(tmp_path / "run" / "report", done)
@@ -465,7 +529,7 @@ def test_compared_method__refuses_other_images_and_what_is_no_report(tmp_path):
 
 
 def test_report__files_are_there_and_replaced_but_nothing_else_is(tmp_path):
-    write_texture_report(tmp_path, large())
+    write_texture_report(tmp_path, large(), (), Curve("learned", (1,), (1,), {"ours": (0.5,)}))
     names = {path.name for path in tmp_path.iterdir()}
     plots = {f"{name}.{kind}" for name in PLOTS for kind in ("png", "svg")}
     assert names == {"index.html", "report.json"} | plots

@@ -1,14 +1,18 @@
 """Denoising and inpainting: what they gain, what they leave alone, and the same bits."""
 
+import json
+
 import numpy as np
 import pytest
+import xarray
+import zarr
 from skimage import data
 
 import dsc
 from dsc import DscError, denoise, inpaint
-from dsc.restore import estimate_noise
+from dsc.restore import estimate_noise, inpainting, pixels
 from dsc.restore.pixels import Scale
-from dsc.restore.tiles import tile_places, with_margin
+from dsc.tiling import CHANNELS, machine
 
 FAST = {"diameter": 7, "n_atoms": 8, "n_iterations": 4}
 SIGMA = 25
@@ -142,27 +146,187 @@ def test_inpaint__without_missing_pixels_and_of_a_constant(crop):
 # --- the same bits ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tile", [23, 64])
+@pytest.fixture
+def tile(monkeypatch):
+    """tile(n): let tiles be n pixels across."""
+    return lambda n: monkeypatch.setattr(machine, "TILE", n)
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """large(windows, across): let every image be large, and so many windows of it be looked at."""
+
+    def make(windows=6, across=24):
+        for name, value in {"SMALL": 0, "WINDOWS": windows, "ACROSS": across}.items():
+            monkeypatch.setattr(pixels, name, value)
+
+    return make
+
+
 def test_tiles__give_the_bits_of_the_whole(crop, holes, noisy, clean, filled, tile):
-    assert (denoise(noisy, SIGMA, tile=tile, **FAST) == clean).all()
-    assert (inpaint(crop, holes, tile=tile, **FAST) == filled).all()
+    tile(64)
+    assert (denoise(noisy, SIGMA, **FAST) == clean).all()
+    assert (inpaint(crop, holes, **FAST) == filled).all()
 
 
-def test_schedulers__give_the_same_bits(crop, holes, noisy, clean, filled):
-    how = {"scheduler": "synchronous", "tile": 50, **FAST}
+def test_schedulers__give_the_same_bits(crop, holes, noisy, clean, filled, tile):
+    tile(64)
+    how = {"scheduler": "synchronous", **FAST}
     assert (denoise(noisy, SIGMA, **how) == clean).all()
     assert (inpaint(crop, holes, **how) == filled).all()
-    how = {"scheduler": "processes", "n_workers": 1, "tile": 50, **FAST}
+    how = {"scheduler": "processes", "n_workers": 1, **FAST}
     assert (denoise(noisy, SIGMA, **how) == clean).all()
+    assert (inpaint(crop, holes, **how) == filled).all()
 
 
-@pytest.mark.parametrize("margin", [0, 3, 20])
-def test_with_margin__is_a_window_of_the_mirrored_image(margin):
-    image = np.random.default_rng(0).random((9, 13))
-    padded = np.pad(image, margin, mode="symmetric")
-    for y, x in tile_places(image.shape, 4):
-        window = padded[y.start : y.stop + 2 * margin, x.start : x.stop + 2 * margin]
-        assert (with_margin(image, (y, x), margin) == window).all()
+@pytest.mark.parametrize("side", [64, 256])
+def test_large__tile_by_tile_is_what_the_whole_gives(
+    crop, holes, noisy, clean, filled, tile, large, monkeypatch, side
+):
+    tile(side)
+    monkeypatch.setattr(inpainting, "TILE", side)
+    large(windows=1, across=1000)  # the one window is all of it
+    assert (denoise(noisy, SIGMA, **FAST) == clean).all()
+    assert (inpaint(crop, holes, **FAST) == filled).all()
+
+
+def test_large__holes_beside_the_border_and_wide_ones_are_filled_as_in_the_whole(
+    crop, large, monkeypatch
+):
+    holes = np.zeros(crop.shape, bool)
+    holes[:30, 50:] = holes[70:, 3:5] = holes[40, 40] = True
+    whole = inpaint(crop, holes, **FAST)
+    monkeypatch.setattr(inpainting, "TILE", 64)
+    large(windows=1, across=1000)
+    assert (inpaint(crop, holes, **FAST) == whole).all()
+
+
+def test_image__may_be_an_xarray_and_a_mask_one_of_numbers(crop, holes, filled):
+    image, mask = xarray.DataArray(crop, dims=("y", "x")), holes.astype(np.float32) * 0.5
+    assert (inpaint(image, xarray.DataArray(mask, dims=("y", "x")), **FAST) == filled).all()
+
+
+def test_large__windows_stand_for_the_image(crop, holes, noisy, large, tile):
+    large(windows=12, across=30)
+    gain = psnr(denoise(noisy, **FAST), crop) - psnr(noisy, crop)
+    assert gain > 4
+    found = denoise(noisy, 1, **FAST)  # far too low: no more than that is removed
+    assert np.std(found - noisy) < 1.2
+    found = inpaint(crop, holes, **FAST)
+    assert (found == crop)[~holes].all()
+    assert psnr(found[holes], crop[holes]) > 20
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_out__has_the_bits_and_the_type_of_the_image_in_memory(
+    crop, noisy, holes, tmp_path, large, tile, is_large
+):
+    if is_large:
+        large()
+    image = noisy.clip(0, 255).astype(np.uint16)
+    expected, full = denoise(image, SIGMA, **FAST), inpaint(crop, holes, **FAST)
+    tile(64)
+    zarr.create_array(tmp_path / "in.zarr", data=image, chunks=(50, 60))
+    zarr.create_array(tmp_path / "crop.zarr", data=crop, chunks=(30, 90))
+    np.save(tmp_path / "holes.npy", holes)
+    found = denoise(tmp_path / "in.zarr", SIGMA, out=tmp_path / "a.zarr", **FAST)
+    assert found.dtype == np.uint16
+    assert found.dims == ("channel", "y", "x")
+    assert (found.values[0] == expected).all()
+    done = inpaint(
+        tmp_path / "crop.zarr", tmp_path / "holes.npy", out=tmp_path / "b.zarr", **FAST,
+        scheduler="synchronous",
+    )  # fmt: skip
+    assert done.dtype == np.uint8
+    assert (done.values[0] == full).all()
+    assert dsc.check(tmp_path / "a.zarr").good
+    with pytest.raises(DscError, match="finished store of maps; it is not overwritten"):
+        denoise(image, SIGMA, out=tmp_path / "a.zarr", **FAST)
+    denoise(image, SIGMA, out=tmp_path / "a.zarr", overwrite=True, **FAST)
+
+
+@pytest.mark.parametrize("restore", ["denoise", "inpaint"])
+def test_resume__keeps_tiles_and_ends_in_the_same_bytes(
+    noisy, holes, tmp_path, large, tile, monkeypatch, restore
+):
+    large()
+    tile(64)
+    monkeypatch.setattr(inpainting, "TILE", 64)
+    image = noisy.astype(np.float32)
+
+    def run(name, **more):
+        how = {"out": tmp_path / name, "scheduler": "synchronous", **FAST, **more}
+        if restore == "denoise":
+            return denoise(image, SIGMA, **how)
+        return inpaint(image, holes, **how)
+
+    run("right.zarr")
+    run_tile, n_calls = machine.run_tile, []
+
+    def some(part, shared):
+        n_calls.append(part)
+        if len(n_calls) == 3:
+            raise RuntimeError("killed")
+        return run_tile(part, shared)
+
+    monkeypatch.setattr(machine, "run_tile", some)
+    with pytest.raises(RuntimeError, match="killed"):
+        run("a.zarr")
+    assert not dsc.check(tmp_path / "a.zarr").good
+    with pytest.raises(DscError, match="begun with another identity"):
+        run("a.zarr", resume=True, seed=1)
+    run("a.zarr", resume=True)
+    chunks = sorted(
+        p.relative_to(tmp_path / "a.zarr") for p in (tmp_path / "a.zarr/0/c").rglob("?")
+    )
+    assert len([one for one in chunks if (tmp_path / "a.zarr" / one).is_file()]) == 4
+    for one in chunks:
+        if (tmp_path / "a.zarr" / one).is_file():
+            same = (tmp_path / "right.zarr" / one).read_bytes()
+            assert (tmp_path / "a.zarr" / one).read_bytes() == same
+
+
+@pytest.mark.parametrize("n_channels", [2, 3, 4])
+@pytest.mark.parametrize("is_large", [False, True])
+def test_colors__are_restored_by_themselves_and_alpha_stays(
+    noisy, holes, large, tmp_path, n_channels, is_large
+):
+    if is_large:
+        large()
+    grey = noisy.clip(0, 255).astype(np.uint8)
+    image = np.stack([grey, grey[::-1], grey[:, ::-1], np.arange(80)[:, None] + 0 * grey], axis=2)
+    image = image[:, :, [0, 3] if n_channels == 2 else slice(n_channels)].astype(np.uint8)
+    how = {"n_atoms": 4, "n_iterations": 1, "diameter": 5}
+    found, full = denoise(image, 20, **how), inpaint(image, holes, **how)
+    stored = denoise(image, 20, out=tmp_path / "a.zarr", **how)
+    assert (np.moveaxis(stored.values, 0, 2) == found).all()
+    assert list(stored.channel.values) == list(CHANNELS[n_channels])
+    for color in range(n_channels):
+        if n_channels != 3 and color == n_channels - 1:
+            assert (found[..., color] == image[..., color]).all()
+            assert (full[..., color] == image[..., color]).all()
+        else:
+            assert (found[..., color] == denoise(image[..., color], 20, **how)).all()
+            assert (full[..., color] == inpaint(image[..., color], holes, **how)).all()
+    ome = json.loads((tmp_path / "a.zarr/zarr.json").read_text())["attributes"]["ome"]
+    labels = [one["label"] for one in ome["omero"]["channels"]]
+    assert labels == list(CHANNELS[n_channels])
+
+
+def test_sigma__is_checked_on_all_colors_at_once():
+    faint = np.random.default_rng(0).normal(100, 20, (30, 40))
+    image = np.stack([faint, 0.01 * faint, 0 * faint], axis=2)
+    found = denoise(image, 10, n_atoms=2, n_iterations=1, diameter=5)
+    assert (found[..., 2] == 0).all()
+    with pytest.raises(DscError, match="sigma: found 1000, need at most"):
+        denoise(image, 1000)
+
+
+def test_bool__is_rounded_to_bool(crop, holes):
+    image = crop > 100
+    for found in (denoise(image, 0.2, **FAST), inpaint(image, holes, **FAST)):
+        assert found.dtype == bool
+        assert (found == image).mean() > 0.9
 
 
 # --- mistakes -----------------------------------------------------------------------------------
@@ -181,17 +345,22 @@ WITH_INF = np.where(np.eye(30, 40), np.inf, IMAGE)
         (IMAGE, 1e6, {}, r"sigma: found 1e\+06, need at most \d+"),
         (IMAGE[:8], 20, {}, r"image: found shape \(8, 40\), need at least 11 × 11"),
         (IMAGE[None], 20, {}, r"image: found shape \(1, 30, 40\), need \(y, x\)"),
-        (IMAGE > 100, 20, {}, r"image: found pixels of type bool"),
+        (IMAGE + 1j, 20, {}, r"image: found values of type complex128"),
         (WITH_INF, 20, {}, r"image: found infinite values"),
         (WITH_NAN, 20, {}, r"image: found missing values \(NaN\).*inpaint"),
-        (IMAGE, 20, {"tiles": 3}, r"tiles.*did you mean 'tile'\?"),
-        (IMAGE, 20, {"tile": 0}, r"tile: found 0"),
+        (IMAGE, 20, {"n_atom": 3}, r"n_atom.*did you mean 'n_atoms'\?"),
+        (IMAGE, 20, {"diameter": 2}, r"diameter: found 2"),
+        (IMAGE, 20, {"resume": True}, r"out: found none"),
         (IMAGE, 20, {"basis": "disc"}, r"basis: unknown 'disc'"),
     ],
 )
-def test_denoise__refuses(image, sigma, options, message):
+def test_denoise__refuses(tmp_path, image, sigma, options, message):
     with pytest.raises(DscError, match=message):
         denoise(image, sigma, **options)
+    if "resume" not in options:
+        with pytest.raises(DscError, match=message):
+            denoise(image, sigma, out=tmp_path / "a.zarr", **options)
+        assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -204,6 +373,15 @@ def test_denoise__refuses(image, sigma, options, message):
         (IMAGE[:8], None, r"image: found shape"),
     ],
 )
-def test_inpaint__refuses(image, mask, message):
+def test_inpaint__refuses(tmp_path, image, mask, message):
     with pytest.raises(DscError, match=message):
         inpaint(image, mask)
+    with pytest.raises(DscError, match=message):
+        inpaint(image, mask, out=tmp_path / "a.zarr")
+    assert not any(tmp_path.iterdir())
+
+
+def test_inpaint__writes_no_store_without_missing_pixels(tmp_path):
+    with pytest.raises(DscError, match="no missing pixel"):
+        inpaint(IMAGE, IMAGE < 0, out=tmp_path / "a.zarr")
+    assert not any(tmp_path.iterdir())

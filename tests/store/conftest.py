@@ -18,6 +18,7 @@ from dsc.store import create, schema_of
 
 SIZES = {"patch": 10, "slot": 2, "atom": 3, "coord": 4, "pixel": 5, "y": 3, "x": 3, "iteration": 2}
 SIZES |= {"label": 2, "image": 6, "value": 12, "entry": 4, "problem": 2, "basis_value": 20, "c": 2}
+SIZES |= {"channel": 2, "sum": 10, "normal_value": 8, "right_value": 12, "idle_atom": 3}
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def flip():
 
 
 @pytest.fixture(scope="session")
-def s3():
+def s3(forget_s3):
     """s3(name): the URL of a place in a bucket of a real S3 server (moto's) on 127.0.0.1."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -83,6 +84,7 @@ def s3():
     }
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
+    forget_s3()
     try:
         _wait(endpoint, server)
         request = urllib.request.Request(f"{endpoint}/bucket", method="PUT")
@@ -91,6 +93,7 @@ def s3():
     finally:
         server.terminate()
         server.wait()
+        forget_s3()
         for name, value in before.items():
             os.environ.pop(name, None)
             if value is not None:

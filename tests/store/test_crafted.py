@@ -201,6 +201,11 @@ CRAFTED = {
     "texture names": ("texture", {"attributes": {"label_names": ["a"]}}, "label_names: found 1"),
     "texture numbers": ("texture", {"attributes": {"label_names": [1, 2]}}, "need words"),
     "texture count": ("texture", {"arrays": {"image_count": at(0, -9)}}, "image_count"),
+    "texture contents": (
+        "texture",
+        {"attributes": {"image_contents": ["a"]}},
+        "image_contents: found 1, need 4",
+    ),
     "texture images": ("texture", {"attributes": {"image_names": []}}, "image_names: found 0"),
     "codes metadata": ("codes", {"metadata": {"atom": "{}"}}, "codes"),
 }  # fmt: skip

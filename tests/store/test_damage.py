@@ -11,7 +11,7 @@ import pytest
 
 from dsc.errors import DscError
 from dsc.store import is_finished, kinds, open_dataset, open_store
-from dsc.store.schema import FORMAT
+from dsc.store.schema import NEWEST
 
 
 def chunk_files(url):
@@ -140,7 +140,7 @@ def test_manifest__a_cut_one_is_an_error(finished):
 
 def test_open__newer_formats_are_refused(finished):
     url = finished()
-    edit_manifest(url, format=FORMAT + 1, dsc_version="9.0", news="a field nobody knows")
+    edit_manifest(url, format=NEWEST + 1, dsc_version="9.0", news="a field nobody knows")
     with pytest.raises(DscError, match=r"found format \d, written by dsc 9.0.*install a newer dsc"):
         open_store(url)
 

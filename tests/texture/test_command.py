@@ -1,5 +1,6 @@
 """`dsc texture`: fit, predict, evaluate, as commands and as a process that is killed."""
 
+import csv
 import json
 import os
 import re
@@ -143,7 +144,7 @@ def test_fit__plain_output_says_the_result_and_what_comes_next(suite, tmp_path):
     assert result.exit_code == 0
     assert "4 classes from 12 images" in result.stdout
     assert f"dsc texture predict {tmp_path / 'run'}" in " ".join(result.stdout.split())
-    assert re.search(r"^iteration 1 of 2: mse", result.stderr, re.M)
+    assert re.search(r"^iteration 1 of 2: .* of the energy left, mse", result.stderr, re.M)
     assert re.search(r"^labelled 12 of 12 images", result.stderr, re.M)
 
 
@@ -317,6 +318,19 @@ def test_evaluate__other_histograms_are_rows_beside_it(evaluated, suite):
         assert row["accuracy"] == alone.score(suite)
 
 
+@pytest.mark.parametrize("kind", ["class-nearest", "svm"])
+def test_evaluate__with_another_classifier_is_that_of_the_library(suite, tmp_path, kind):
+    words = ["--out", tmp_path / "run", *WORDS, "--no-lbp", "--classifier", kind]
+    found = ask("texture", "evaluate", suite, *words)
+    assert found["accuracy"] == classifier(**OPTIONS, classifier=kind).fit(suite).score(suite)
+    assert found["methods"][0]["setting"].endswith(kind)
+    page = (tmp_path / "run" / "report" / "index.html").read_text(encoding="utf-8")
+    said = {"class-nearest": "three nearest training images", "svm": "support vector machine"}
+    assert said[kind] in page
+    rows = ask("texture", "predict", tmp_path / "run", suite / "images")["predictions"]
+    assert all(0.25 <= row["probability"] <= 1 for row in rows)
+
+
 def test_evaluate__another_run_is_a_row_beside_it(evaluated, suite, tmp_path):
     words = ["--out", tmp_path / "run", *WORDS, "--method", "standard", "--no-lbp"]
     found = ask("texture", "evaluate", suite, *words, "--compare", evaluated[0])
@@ -336,6 +350,98 @@ def test_evaluate__folders_of_classes_with_test(class_folders, evaluated, tmp_pa
     again = ask("texture", "evaluate", class_folders / "train", *config)
     assert again["atoms_sha256"] == found["atoms_sha256"]
     assert again["n_test"] == 12
+
+
+def test_evaluate__a_fitted_model_on_test_images(
+    fitted, suite, class_folders, evaluated, tmp_path, monkeypatch
+):
+    from dsc.texture import fit as learning
+
+    monkeypatch.setattr(learning, "advance", None)  # whoever learns fails
+    words = ["texture", "evaluate", "--model", fitted[0], "--out", tmp_path / "run"]
+    found = ask(*words, "--test", class_folders / "test")
+    for name in ("accuracy", "n_test", "n_train", "atoms_sha256", "confused_pairs"):
+        assert found[name] == evaluated[1][name]
+    rows = [row["method"] for row in found["methods"]]
+    assert not any("LBP" in name for name in rows)  # which would need training images
+    assert len(rows) == 3
+    page = (tmp_path / "run" / "report" / "index.html").read_text(encoding="utf-8")
+    assert "before this run" in page
+    rows = ask("texture", "predict", tmp_path / "run", suite / "images")["predictions"]
+    assert rows == ask("texture", "predict", fitted[0], suite / "images")["predictions"]
+    other = ask(*words[:4], "--test", suite, "-o", tmp_path / "svm", "--classifier", "svm")
+    assert [row["angle"] for row in other["accuracy_by_angle"]] == [0, 30, 90]
+    assert library.TextureClassifier.load(tmp_path / "svm").classifier == "svm"
+    ask("texture", "evaluate", "--config", tmp_path / "svm" / "run.toml", "-o", tmp_path / "again")
+    assert library.TextureClassifier.load(tmp_path / "again").classifier == "svm"
+
+
+def test_evaluate__a_fitted_model_continues_where_it_was(
+    fitted, class_folders, tmp_path, monkeypatch
+):
+    words = ["texture", "evaluate", "--model", fitted[0], "--test", class_folders / "test"]
+    words += ["--out", tmp_path / "run"]
+    found = ask(*words)
+    shutil.rmtree(tmp_path / "run" / "model.zarr")
+    log = tmp_path / "run" / "features.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:5]))
+    counted = []
+    whole = features.label_part
+    monkeypatch.setattr(
+        features, "label_part", lambda images, one: counted.extend(images) or whole(images, one)
+    )
+    again = ask(*words, "--resume")
+    assert len(counted) == len(lines) - 5
+    assert log.read_bytes().count(b"\n") == len(lines)
+    for name in ("accuracy", "confused_pairs", "atoms_sha256"):
+        assert again[name] == found[name]
+    config = ["--config", tmp_path / "run" / "run.toml", "--out", tmp_path / "again"]
+    assert ask("texture", "evaluate", *config)["accuracy"] == found["accuracy"]
+
+
+def test_evaluate__predictions_are_a_table_and_in_json(fitted, suite, tmp_path):
+    file = tmp_path / "predictions.csv"
+    words = ["texture", "evaluate", "--model", fitted[0], "--test", suite, "--predictions", file]
+    found = ask(*words, "--out", tmp_path / "run")
+    with file.open(newline="", encoding="utf-8") as opened:
+        rows = list(csv.DictReader(opened))
+    samples = read_suite(suite).test
+    paths = [sample.path for sample in samples]
+    model = library.TextureClassifier.load(fitted[0])
+    assert [row["image"] for row in rows] == [path.name for path in paths]
+    assert [row["true"] for row in rows] == [sample.label for sample in samples]
+    assert [row["predicted"] for row in rows] == model.predict(paths).tolist()
+    distances = [[float(row[f"distance {name}"]) for name in CLASSES] for row in rows]
+    np.testing.assert_array_equal(distances, model.distances(paths))
+    chances = [float(row["probability"]) for row in rows]
+    np.testing.assert_allclose(chances, model.predict_proba(paths).max(1))
+    nearest = chi_square(model.transform(paths), model.model_.histograms).argmin(1)
+    assert [row["nearest"] for row in rows] == [model.model_.image_names[i] for i in nearest]
+    for row, told in zip(rows, found["predictions"], strict=True):
+        assert {name: row[name] for name in ("image", "true", "predicted", "nearest")}.items() <= (
+            told.items()
+        )
+        assert list(told["distances"]) == list(CLASSES)
+    refused = dsc(*words, "--out", tmp_path / "other")
+    assert refused.exit_code == 2
+    assert "predictions.csv: exists already" in refused.stderr
+    assert not (tmp_path / "other").exists()
+    assert "predictions" not in ask(*words[:-2], "--out", tmp_path / "other")
+
+
+def test_evaluate__split_is_by_class_and_seed(class_folders, tmp_path):
+    words = [class_folders / "train", "--split", 0.6, *WORDS, "--no-lbp"]
+    found = ask("texture", "evaluate", *words, "--out", tmp_path / "run")
+    assert (found["n_train"], found["n_test"]) == (8, 4)
+    learned = library.TextureClassifier.load(tmp_path / "run").model_
+    assert np.bincount(learned.image_label).tolist() == [2, 2, 2, 2]
+    other = ask("texture", "evaluate", *words, "--out", tmp_path / "other", "--seed", 1)
+    assert other["n_test"] == 4
+    names = library.TextureClassifier.load(tmp_path / "other").model_.image_names
+    assert set(names) != set(learned.image_names)
+    again = ["--config", tmp_path / "run" / "run.toml", "--out", tmp_path / "again"]
+    assert ask("texture", "evaluate", words[0], *again)["atoms_sha256"] == found["atoms_sha256"]
 
 
 def test_evaluate__classes_are_a_part_of_the_suite(suite, evaluated, tmp_path):
@@ -424,6 +530,18 @@ def place(suite, class_folders, evaluated, tmp_path_factory):
     (folder / "empty" / "zigzag").mkdir()
     Image.fromarray(np.full((48, 48), 9, np.uint8)).save(folder / "flat.png")
     Image.fromarray(np.arange(25, dtype=np.uint8).reshape(5, 5)).save(folder / "tiny.png")
+    shutil.copytree(class_folders / "test", folder / "leak")
+    with Image.open(next((class_folders / "train" / "mesh").iterdir())) as image:
+        image.save(folder / "leak" / "mesh" / "copy.bmp")  # the same pixels in another file
+    shutil.copytree(class_folders / "train", folder / "single")
+    for path in sorted((folder / "single" / "mesh").iterdir())[1:]:
+        path.unlink()
+    (folder / "named").mkdir()
+    for path in (class_folders / "train").rglob("*.png"):
+        shutil.copy(path, folder / "named" / f"{path.parent.name}_{path.name}")
+    shutil.copytree(suite, folder / "leaky")
+    images = read_suite(folder / "leaky")
+    shutil.copy(images.train[0].path, images.test[1].path)
     shutil.copytree(suite, folder / "torn")
     sorted((folder / "torn" / "images").iterdir())[0].unlink()
     (folder / "notes").mkdir()
@@ -453,6 +571,47 @@ MISTAKES = {
         "evaluate {0}/train --test {0}/unknown --out {0}/new --n-iterations 0",
         "marble",
     ),
+    "evaluate: the same folder": (
+        "evaluate {0}/train --test {0}/train --out {0}/new",
+        r"12 problems.*dashes/000000\.png: found the same pixels in.* dashes/000000\.png",
+    ),
+    "evaluate: a copy": (
+        "evaluate {0}/train --test {0}/leak --out {0}/new",
+        r"1 problem .*mesh/copy\.bmp: found the same pixels",
+    ),
+    "evaluate: a copy in a suite": (
+        "evaluate {0}/leaky --out {0}/new",
+        r"1 problem 000004\.png: found the same pixels in the training image 000000\.png",
+    ),
+    "evaluate: nothing": ("evaluate --out {0}/new --n-atoms 2", "IMAGES.*--model"),
+    "evaluate: model and images": (
+        "evaluate {0}/train --model {0}/run --test {0}/suite --out {0}/new",
+        "model: found images to learn from",
+    ),
+    "evaluate: model alone": ("evaluate --model {0}/run --out {0}/new", "give them by --test"),
+    "evaluate: model and options": (
+        "evaluate --model {0}/run --test {0}/suite --out {0}/new --seed 3 --histogram atoms",
+        "model: it is fitted, --seed, --n-atoms.* would have no effect",
+    ),
+    "evaluate: model has seen it": (
+        "evaluate --model {0}/run --test {0}/train --out {0}/new @",
+        r"12 problems.*dashes/000000\.png: found the same pixels in.* 000000\.png",
+    ),
+    "evaluate: predictions": (
+        "evaluate {0}/suite --out {0}/new --predictions {0}/table.txt",
+        r"table\.txt.*ends in \.csv",
+    ),
+    "evaluate: split of a suite": ("evaluate {0}/suite --split 0.5 --out {0}/new", "split.*alone"),
+    "evaluate: split": ("evaluate {0}/train --split 1 --out {0}/new", "split: found 1.*between"),
+    "evaluate: split alone": (
+        "evaluate {0}/single --split 0.5 --out {0}/new",
+        "class mesh: found 1 image, need two",
+    ),
+    "evaluate: flat folder": (
+        "evaluate {0}/named --split 0.5 --out {0}/new",
+        r"names of the files seem to carry the class \(dashes, mesh, narrow, wide\): move.*"
+        r"such as dashes/dashes_000000\.png",
+    ),
     "evaluate: compare": (
         "evaluate {0}/suite --out {0}/new --compare {0}/notes --n-iterations 0",
         "notes",
@@ -471,7 +630,9 @@ def test_mistakes__one_message_and_exit_code_2(place, mistake):
     line, message = MISTAKES[mistake]
     words = line.format(place).split()
     small = {name: v for name, v in OPTIONS.items() if f"--{name.replace('_', '-')}" not in words}
-    if words[0] in ("fit", "evaluate"):
+    if words[-1] == "@":  # without options of learning
+        words.pop()
+    elif words[0] in ("fit", "evaluate"):
         words += words_of(small)
     before = {path: path.stat().st_mtime_ns for path in place.rglob("*") if path.is_file()}
     result = dsc("texture", *words)

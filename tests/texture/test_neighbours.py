@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dsc.errors import DscError
-from dsc.texture.neighbours import chi_square, cross_validate, nearest, own_distance, probabilities
+from dsc.texture.deciding import cross_validate
+from dsc.texture.neighbours import chi_square, nearest, own_distance, probabilities
 
 
 @st.composite

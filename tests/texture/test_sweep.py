@@ -26,8 +26,8 @@ from dsc.texture import (
     run_sweep,
 )
 from dsc.texture import sweep as sweep_module
+from dsc.texture.deciding import cross_validate
 from dsc.texture.fit import expected_patches, extract_classes
-from dsc.texture.neighbours import cross_validate
 from dsc.texture.settings import SettingResult, best_of
 from dsc.texture.sweep import group_size, make_groups
 

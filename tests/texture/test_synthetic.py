@@ -9,7 +9,7 @@ from scipy import ndimage
 from dsc.errors import DscError
 from dsc.experiments.textures import CLASSES, draw_texture, write_suite
 from dsc.images.convert import to_grey
-from dsc.images.formats import decode
+from dsc.images.formats import FilePage, decode
 from dsc.texture.lbp import lbp_histogram
 from dsc.texture.neighbours import chi_square, nearest
 from dsc.texture.outex import is_suite, read_suite
@@ -22,7 +22,7 @@ def suite(tmp_path_factory):
 
 def accuracy(suite, feature):
     train, test = (
-        np.array([feature(decode(sample.path, 0)) for sample in split])
+        np.array([feature(decode(FilePage(sample.path, 0))) for sample in split])
         for split in (suite.train, suite.test)
     )
     label, truth = (
@@ -48,8 +48,8 @@ def test_write_suite__options_have_their_effect(tmp_path):
     suite = read_suite(root)
     assert (len(suite.train), len(suite.test)) == (4, 12)
     assert {s.angle for s in suite.test} == {22.5}
-    assert decode(suite.train[0].path, 0).shape == (32, 32)
-    assert decode(suite.train[0].path, 0).dtype == np.uint8
+    assert decode(FilePage(suite.train[0].path, 0)).shape == (32, 32)
+    assert decode(FilePage(suite.train[0].path, 0)).dtype == np.uint8
 
 
 def test_write_suite__same_seed_same_files(tmp_path):
@@ -63,13 +63,13 @@ def test_write_suite__same_seed_same_files(tmp_path):
 
 
 def test_write_suite__no_two_images_are_the_same(suite):
-    images = {decode(sample.path, 0).tobytes() for sample in suite.train + suite.test}
+    images = {decode(FilePage(sample.path, 0)).tobytes() for sample in suite.train + suite.test}
     assert len(images) == len(suite.train) + len(suite.test)
 
 
 def test_write_suite__grey_values_tell_nothing(suite):
     for sample in suite.train + suite.test:
-        counts = np.bincount(decode(sample.path, 0).ravel(), minlength=256)
+        counts = np.bincount(decode(FilePage(sample.path, 0)).ravel(), minlength=256)
         np.testing.assert_array_equal(counts, 64 * 64 // 256)
 
 

@@ -1,0 +1,36 @@
+"""The numbers of `deploy/SCALING.md`: what `dsc bench --overhead` counts is what happens."""
+
+import time
+
+import pytest
+
+from dsc.bench import overhead, simulated
+from dsc.dictionary import LearnConfig
+
+
+@pytest.mark.parametrize(("materialize", "least"), [("none", 3), ("disk", 12)])
+def test_requests__are_few_and_at_least_one_per_chunk(materialize, least):
+    found = overhead.count_requests(materialize)
+    assert least <= found["gets"] <= 40
+
+
+def test_tasks__of_a_pass_depend_on_workers_and_not_on_patches():
+    basis = overhead.disk_basis(11)
+
+    def n_tasks(n_workers, n_patches):
+        plan = simulated.plan_of(n_workers, n_patches, basis, LearnConfig(n_atoms=20, sparsity=4))
+        return plan.graph_size / n_workers
+
+    for n_workers in (4, 100, 1000):
+        found = [n_tasks(n_workers, 10**power) for power in (8, 9, 10)]
+        assert all(7 <= one <= 16 for one in found)
+
+
+def test_shared_data__goes_to_every_worker_once_a_pass():
+    with (
+        simulated.tiny_cluster(3) as (address, _),
+        simulated.open_engine(address) as engine,
+    ):
+        found = simulated.time_pass(engine, time.perf_counter, 3, 10**9)
+    assert found["n_sent"] == 3
+    assert found["seconds"] > 0
