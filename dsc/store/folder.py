@@ -7,8 +7,10 @@ that would leave chunks without the mark that says whose they are, which nobody 
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 from uuid import uuid4
 
 from zarr.core.buffer import Buffer
@@ -69,22 +71,22 @@ class Folder(LocalStore):
             partial.replace(path)
         except OSError as error:
             partial.unlink(missing_ok=True)
-            if isinstance(error, FileNotFoundError):
-                self._check_there(key)
+            if isinstance(error, FileNotFoundError):  # of a folder that was there: all of it goes
+                self._give_up(key)
             raise
         if (ours := _written.get(str(self.root))) is not None:
             ours[key] = (found.st_ino, found.st_mtime_ns)
         if key != METADATA and not is_marked(str(self.root)):  # removed just now
             path.unlink(missing_ok=True)
-            self._check_there(key)
+            self._give_up(key)
 
-    def _check_there(self, key: str) -> None:
-        """Refuse to go on in a folder that was removed; those made for a key meanwhile go, too."""
-        if not is_marked(str(self.root)):
-            for folder in Path(key).parents:
-                with suppress(OSError):  # of those that hold something
-                    (self.root / folder).rmdir()
-        check_there(str(self.root))
+    def _give_up(self, key: str) -> NoReturn:
+        """Refuse to go on in a folder that is removed; those made for a key meanwhile go, too."""
+        _await_removal(str(self.root))
+        for folder in Path(key).parents:
+            with suppress(OSError):  # of those that hold something
+                (self.root / folder).rmdir()
+        raise _removed(str(self.root))
 
     def _make_folders(self, key: str) -> None:
         """The folders that a key needs, below one that must be there."""
@@ -97,10 +99,23 @@ def is_marked(url: str) -> bool:
     return (Path(url) / METADATA).exists()
 
 
-def check_there(url: str) -> None:
-    """Refuse to go on with a store that somebody has removed."""
+def check_there(url: str, missing: bool = False) -> None:
+    """Refuse to go on with a store that somebody has removed; or removes, if a part is missing."""
+    if missing:
+        _await_removal(url)
     if not is_marked(url):
-        raise DscError(f"{url}: was removed while it was written: repeat the command")
+        raise _removed(url)
+
+
+def _await_removal(url: str) -> None:
+    """Give whoever is removing a store the time to come to its mark, after the chunks."""
+    end = time.monotonic() + 1
+    while is_marked(url) and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def _removed(url: str) -> DscError:
+    return DscError(f"{url}: was removed while it was written: repeat the command")
 
 
 def remember(url: str) -> None:

@@ -261,7 +261,7 @@ def _array(store: Store, variable: str, writing: bool = False) -> zarr.Array[Any
         raise
     except FileNotFoundError as error:
         if store.writable and "://" not in store.url:
-            check_there(store.url)
+            check_there(store.url, missing=True)
         raise DscError(f"{store.url}: has no array {variable!r}") from error
     except Exception as error:  # whatever zarr says of metadata that nobody could have written
         text = " ".join(str(error).split()) or type(error).__name__

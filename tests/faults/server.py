@@ -8,6 +8,7 @@ removes a folder.
 The answer is a line with the exit codes.
 """
 
+import concurrent.futures.thread
 import errno
 import json
 import os
@@ -28,8 +29,12 @@ FAILURES = {
 
 
 def hook(below, fault, at, counter, gone):
-    """Count the file events below a folder; at one of them, let something happen."""
+    """Count the file events below a folder; at one of them, let something happen.
+
+    The lock that it returns is held while a folder is removed.
+    """
     guard = threading.Lock()
+    removing = threading.Lock()
 
     def listen(event, args):
         if event == "open":
@@ -54,7 +59,8 @@ def hook(below, fault, at, counter, gone):
         elif fault == "stop" and number == at:
             os.kill(os.getpid(), signal.SIGTERM)
         elif fault == "gone" and number == at and not str(path).endswith(".lock"):
-            shutil.rmtree(gone, ignore_errors=True)  # but not when the command has let go of it
+            with removing:  # but not when the command has let go of it
+                shutil.rmtree(gone, ignore_errors=True)
         elif fault in FAILURES and event not in ("os.remove", "os.rmdir"):
             problem = FAILURES[fault]
             if fault == "inodes" and event == "open" and os.path.exists(path):  # noqa: PTH110
@@ -62,6 +68,7 @@ def hook(below, fault, at, counter, gone):
             raise OSError(problem.errno, problem.strerror, path)
 
     sys.addaudithook(listen)
+    return removing
 
 
 def child(order):
@@ -71,7 +78,8 @@ def child(order):
     os.chdir(order["folder"])
     counter = os.open(order["counter"], os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     os.pwrite(counter, bytes(8), 0)
-    hook(order["folder"], order.get("fault"), order.get("at"), counter, order.get("gone"))
+    fault = (order.get("fault"), order.get("at"))
+    removing = hook(order["folder"], *fault, counter, order.get("gone"))
     from dsc.cli.main import main
 
     code = 0
@@ -84,6 +92,9 @@ def child(order):
         code = 1
     sys.stdout.flush()
     sys.stderr.flush()
+    concurrent.futures.thread._python_exit()  # which waits for threads that still write
+    with removing:  # another thread may still be at it, as another process would
+        pass
     os._exit(code)
 
 
