@@ -121,12 +121,14 @@ def rebuild(
         identity=f"{coder.sha256} {coder.pursuit} {coder.sparsity} {coder.code_angles} "
         f"{step.center} {step.unit} {step.stride} {step.tolerance}",
         raw=bool(colors),
+        missing=True,
     )
     with open_engine(**engine_options) as engine:
         done = map_tiles(source, job, Output(out, overwrite, resume), scheduler=engine)
         place = done.store if done.values is None else done.values
         assert place is not None
-        n_pixels, measures = math.prod(source.shape), slice(len(job.channels), None)
+        n_pixels = math.prod(source.shape) - done.n_missing
+        measures = slice(len(job.channels), None)
         error, value, energy = done.sums[measures].reshape(-1, len(MEASURES)).T  # (color,)
         about_mean = max(0.0, float(np.sum(energy - value**2 / n_pixels)))
         low, high = float(done.low[measures][1::3].min()), float(done.high[measures][1::3].max())
@@ -178,7 +180,8 @@ def grid_span(tile: slice, size: int, diameter: int, stride: int) -> tuple[int, 
 def rebuild_tile(window: Window, step: RebuildStep) -> NDArray[np.float64]:
     """(channel, y, x) the mean of all coded disks over each pixel of a tile.
 
-    Every pixel adds up its disks row by row, whatever the tile.
+    Every pixel adds up its disks row by row, whatever the tile. A disk with a missing pixel (NaN)
+    is left out; a pixel without disks is NaN.
     """
     coder, stride = step.coder, step.stride
     basis = coder.basis
@@ -197,6 +200,8 @@ def rebuild_tile(window: Window, step: RebuildStep) -> NDArray[np.float64]:
     for first in range(0, bottom - top + 1, ROWS * stride):
         last = min(first + (ROWS - 1) * stride, bottom - top)
         disks = cut_grid(pixels[first : last + side], side, stride)
+        known = np.asarray(np.isfinite(disks).all(axis=1))
+        disks[~known] = 0
         each = disks.reshape(len(disks), basis.n_channels, -1)
         means = each.mean(axis=2, keepdims=True) if step.center else np.float32(0)
         each -= means
@@ -206,12 +211,14 @@ def rebuild_tile(window: Window, step: RebuildStep) -> NDArray[np.float64]:
         for channel in range(basis.n_channels):
             own = np.ascontiguousarray(coded[:, channel])
             for row, y in enumerate(range(first, last + 1, stride)):
-                some = own[row * n_columns : (row + 1) * n_columns]
-                kernels.add_disks(some, y, stride, dy, dx, total[channel], cover[channel])
+                some = slice(row * n_columns, (row + 1) * n_columns)
+                here = (total[channel], cover[channel])
+                kernels.add_disks(own[some], known[some], y, stride, dy, dx, *here)
     inner = np.s_[
         :, window.y.start - top : window.y.stop - top, window.x.start - left : window.x.stop - left
     ]
-    return np.asarray(total[inner] / cover[inner])
+    with np.errstate(invalid="ignore"):  # NaN where no known disk is
+        return np.asarray(total[inner] / cover[inner])
 
 
 def _norms(disks: Floats) -> Floats:
@@ -222,7 +229,11 @@ def _norms(disks: Floats) -> Floats:
 
 def rebuild_colors(window: Window, step: RebuildStep) -> NDArray[np.float64]:
     """(channel, y, x) the same of each color; alpha stays."""
-    channels = [to_grey(window.pixels[:, :, c]) for c in range(window.pixels.shape[2])]
+    missing = np.isnan(window.pixels).any(2)  # in one color: all are
+    channels = [
+        np.where(missing, np.float32(np.nan), to_grey(window.pixels[:, :, c]))
+        for c in range(window.pixels.shape[2])
+    ]
     windows = [replace(window, pixels=pixels) for pixels in channels]
     colors = [rebuild_tile(one, step)[0] for one in windows[: n_colors(len(windows))]]
     return np.stack([*colors, *(one.inner() for one in windows[len(colors) :])])
@@ -243,5 +254,6 @@ def measure_tile(window: Window, maps: NDArray[np.floating]) -> NDArray[np.float
     parts = []
     for number, rebuilt in enumerate(maps):
         own = values if values.ndim == 2 else values[:, :, number]
+        own = np.where(np.isnan(rebuilt), np.nan, own)
         parts += [(own - rebuilt) ** 2, own, own**2]
     return np.stack(parts)

@@ -24,6 +24,8 @@ class Around:
     atom: NDArray[np.intp]  # −1 is an empty slot
     angle: NDArray[np.intp]  # on the grid of the coder's codes
     coef: NDArray[np.float64]
+    # (y, x) 1, or 0 for a disk with a missing pixel, which has no code
+    known: NDArray[np.float64]
 
 
 def check_rotates(model: Dictionary) -> None:
@@ -91,12 +93,15 @@ def code_disks(window: Window, tops: tuple[range, range], how: HowToCode) -> Aro
     side = coder.basis.diameter
     (y0, x0), (rows, columns) = window.origin, tops
     pixels = window.pixels[:, columns.start - x0 : columns.stop - 1 - x0 + side]
-    parts = []
+    parts, known = [], []
     for first in range(rows.start, rows.stop, ROWS):
         last = min(first + ROWS, rows.stop) - 1
         rows_of_disks = pixels[first - y0 : last - y0 + side]
         disks = cut_grid(rows_of_disks, side, 1, center=how.center, unit=how.unit)
+        missing = np.isnan(disks).any(axis=1)
+        disks[missing] = 0
         parts.append(settled_codes(how, coder.basis.project(disks)))
+        known.append(~missing)
     shape = (len(rows), len(columns), coder.sparsity)
     atom, angle, coef = (
         np.concatenate([getattr(part, name) for part in parts]).reshape(shape)
@@ -108,6 +113,7 @@ def code_disks(window: Window, tops: tuple[range, range], how: HowToCode) -> Aro
         np.where(used, atom.astype(np.intp), -1),
         angle.astype(np.intp),
         np.where(used, coef, 0).astype(np.float64),
+        np.concatenate(known).reshape(shape[:2]).astype(np.float64),
     )
 
 

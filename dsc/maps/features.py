@@ -64,10 +64,12 @@ def feature_tile(window: Window, step: FeatureStep) -> NDArray[np.float32]:
         shares = np.ones((*found.atom.shape, 1))
     else:
         found, shares = relative_codes(window, tops, step)
+    known = pool.known(found, window)[..., None]
     maps = []
     for atom in range(len(step.how.coder.atoms)):
         values = atom_values(found, atom, shares, with_use=step.directions is None)
-        maps.append(np.moveaxis(pool.mean(values, tops, tile), 2, 0).astype(np.float32))
+        means = pool.mean(values, tops, tile) / known
+        maps.append(np.moveaxis(means, 2, 0).astype(np.float32))
     return np.concatenate(maps)
 
 
@@ -103,7 +105,7 @@ def relative_codes(
         slice(one.start - out.start, one.stop - out.start)
         for one, out in zip(tops, wide, strict=True)
     )
-    own = Around(tops, found.atom[inner], found.angle[inner], found.coef[inner])
+    own = Around(tops, found.atom[inner], found.angle[inner], found.coef[inner], found.known[inner])
     place = np.mod((angle[inner] - local[..., None]) * (ANGLES / np.pi), ANGLES)
     bins = np.arange(ANGLES)
     away = np.abs(np.mod(place[..., None] - bins + ANGLES / 2, ANGLES) - ANGLES / 2)
@@ -149,7 +151,8 @@ def features(
     Returns
     -------
     (channel, y, x), channels named such as "atom 0 energy", with the mean over the whole image as
-    the coordinate `image_mean` (channel).
+    the coordinate `image_mean` (channel). NaN in the image is a missing pixel: disks with one do
+    not count, and the maps are NaN there, and where no other disk is near.
     """
     if kind not in KINDS:
         raise unknown_choice("kind", kind, KINDS)
@@ -167,12 +170,14 @@ def features(
         step,
         margin=step.margin,
         channels=channels,
+        missing=True,
         pixel_bytes=4 * len(channels) + 8 * 16 * model.config.sparsity + 200,
         identity=f"{code_identity(how)} {kind} {sigma}",
     )
     done = map_tiles(source, job, Output.take(out, options), **options)
     maps = maps_array(done, channels)
-    return maps.assign_coords(image_mean=("channel", done.sums / math.prod(source.shape)))
+    n_pixels = math.prod(source.shape) - done.n_missing
+    return maps.assign_coords(image_mean=("channel", done.sums / n_pixels))
 
 
 def feature_names(n_atoms: int, kind: str) -> tuple[str, ...]:

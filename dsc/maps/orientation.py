@@ -65,15 +65,21 @@ def orientation_tile(window: Window, step: OrientationStep) -> Doubles:
     tops = (pool.tops(window.y, window.shape[0]), pool.tops(window.x, window.shape[1]))
     around = code_disks(window, tops, step.how)
     weight, angle = code_directions(around, step.directions, step.how.coder.code_angles)
+    known = pool.known(around, window)
     energy = pool.mean(code_energy(around, step.directions).sum(2), tops, tile)
     mean = pool.mean(double_angles(weight, angle), tops, tile)
     coherence = _divide(np.hypot(mean[..., 0], mean[..., 1]), energy)
     if not step.crossing:
         angle_of_all = np.degrees(np.arctan2(mean[..., 1], mean[..., 0])) / 2
-        return np.stack([angle_of_all, coherence, energy])
+        return _where_known([angle_of_all, coherence, energy / known], known)
     first, second, energy2 = two_peaks(pool.mean(histogram(weight, angle), tops, tile))
     second[energy2 == 0] = np.nan
-    return np.stack([first, coherence, energy, second, energy2])
+    return _where_known([first, coherence, energy / known, second, energy2 / known], known)
+
+
+def _where_known(maps: list[Doubles], known: Doubles) -> Doubles:
+    """(map, y, x) NaN where nothing is known."""
+    return np.where(np.isnan(known), np.nan, np.stack(maps))
 
 
 def code_energy(around: Around, directions: Directions) -> Doubles:
@@ -195,7 +201,8 @@ def orientation(
     Dataset with dims (y, x): `angle`, degrees in [−90, 90], counter-clockwise, 0 being along x;
     `coherence` from 0 (none, or all directions) to 1; `energy` of the codes (of a dictionary
     learned with `unit`, its share of the energy of a disk); with more than one atom per patch
-    `angle2`, NaN where there is no second one, and `energy2`.
+    `angle2`, NaN where there is no second one, and `energy2`. NaN in the image is a missing pixel:
+    disks with one do not count, and all maps are NaN there, and where no other disk is near.
     """
     source = image_for(image, model.reading, model.n_channels)
     check_size(source, model.basis.diameter)
@@ -209,6 +216,7 @@ def orientation(
         step,
         margin=step.pool.margin,
         channels=channels,
+        missing=True,
         pixel_bytes=20 * BINS * step.crossing + 80 * coder.sparsity + 100,
         identity=f"{code_identity(step.how)} {sigma}",
     )

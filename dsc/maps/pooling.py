@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
+from dsc.maps.coding import Around
+from dsc.tiling import Window
 
 MOST_SIGMA = 50  # pixels; a tile is then hardly larger than its margin
 
@@ -62,6 +64,14 @@ class Pool:
         rows = self._along(values, tops[0], tile[0])
         columns = self._along(np.moveaxis(rows, 1, 0), tops[1], tile[1])
         return np.moveaxis(columns, 0, 1)
+
+    def known(self, around: Around, window: Window) -> Doubles:
+        """(y, x) of a tile the weight of known disks in a mean: 1 of all, exactly.
+
+        NaN where there are none, and where the pixel itself is missing.
+        """
+        share = self.mean(around.known, around.tops, (window.y, window.x))
+        return np.where((share == 0) | window.missing(), np.nan, share)
 
     def _along(self, values: Values, tops: range, tile: slice) -> Values:
         """Means along the first axis: Σ_o w_o v[y − o] / Σ_o w_o, over tops y − o that exist."""

@@ -4,7 +4,7 @@ Pixels are in units of the noise. In the first step every disk is coded until wh
 what noise leaves; the coded disks are averaged to a first estimate. In the second the atoms of
 each disk are chosen in the first estimate, and the coefficients of the noisy disk are damped by
 what the first estimate says of their share of signal (a Wiener filter). The mean of both is the
-result.
+result. Missing pixels (NaN) are roughly filled for the disks around them, and stay missing.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from dsc.pursuit import Coder
 from dsc.restore import kernels
 from dsc.restore.config import ENGINE, RestoreConfig
 from dsc.restore.disks import average_disks, inverse_variance, rotated_atoms
+from dsc.restore.filling import REACH, first_filling
 from dsc.restore.learning import coder_identity, coder_of, learn_coder, pick_patches
 from dsc.restore.pixels import (
     Part,
@@ -39,6 +40,7 @@ from dsc.restore.pixels import (
     scan,
 )
 from dsc.restore.result import Restored, keep
+from dsc.show import Notice
 from dsc.tiling import Output, TileJob, Window, map_tiles, n_colors
 
 NOISE = 1.04**2  # energy per pixel, in units of that of the noise, at which coding stops
@@ -80,11 +82,13 @@ class DenoiseStep:
 
     cleaners: tuple[Cleaner | None, ...]  # (color,) None where nothing is to be removed
     dtype: np.dtype[Any]
+    n_missing: int  # values that are NaN
 
     @property
     def margin(self) -> int:
-        """Pixels around a tile that its result depends on: two steps reach so far."""
-        return max((2 * (c.coder.basis.diameter - 1) for c in self.cleaners if c), default=0)
+        """Pixels around a tile that its result depends on."""
+        reach = max((edge_of(c) for c in self.cleaners if c), default=0)
+        return reach + REACH * (self.n_missing > 0)
 
     @property
     def identity(self) -> str:
@@ -93,6 +97,11 @@ class DenoiseStep:
             f"{coder_identity(c.coder)} {c.scale} {c.too_much}" if c else "as it is"
             for c in self.cleaners
         )
+
+
+def edge_of(cleaner: Cleaner) -> int:
+    """Pixels around a tile that are cleaned with it: two steps reach so far."""
+    return 2 * (cleaner.coder.basis.diameter - 1)
 
 
 def denoise(
@@ -108,7 +117,8 @@ def denoise(
     ----------
     image
         (y, x) whole numbers or floats, or the path of an image, which is read by window if it is a
-        Zarr array or an OME-Zarr. Of (y, x, color) each color is taken by itself; alpha stays.
+        Zarr array or an OME-Zarr. Of (y, x, color) each color is taken by itself; alpha stays. NaN
+        is a missing pixel, and stays one.
     sigma
         Standard deviation of the noise, in the units of the image; estimated if it is not given.
     model
@@ -154,30 +164,29 @@ def denoise_image(
     out.check(subject.image)
     with open_engine(**how) as engine:
         found = scan(subject, engine)
-        if found.n_nan:
-            raise DscError(
-                f"{subject.image.name}: found missing values (NaN), need numbers: fill them with "
-                "`inpaint`"
-            )
+        if found.n_missing:
+            text = f"{found.n_missing:,} pixels are missing (NaN) and stay so: `inpaint` fills them"
+            engine.report(Notice(f"{subject.image.name}: {text}"))
         level = None if sigma is None else check_sigma(sigma, (found.high - found.low).max())
         places = subject.sample(config.seed, config.diameter)
         windows = [subject.window(place) for place in places]
         cleaners: list[Cleaner | None] = []
         levels = []
         for color, (low, high) in enumerate(zip(found.low, found.high, strict=True)):
-            values = [color_of(window, color)[0] for window in windows]
-            unit = estimate_noise(*values) if level is None else level
+            values = [color_of(window, color) for window in windows]
+            unit = estimate_noise(*(pixels for pixels, _ in values)) if level is None else level
             scale = Scale(float(low + high) / 2, unit or 1.0)
             levels.append(unit)
             if unit == 0 or low == high:
                 cleaners.append(None)
             elif model is None:
-                squares = scale.apply(pick_patches(values, config))
+                filled = [first_filling(scale.apply(pixels), gone) for pixels, gone in values]
+                squares = pick_patches(filled, config)
                 coder = learn_coder(squares, config, SPARSITY, NOISE, engine)
                 cleaners.append(Cleaner(coder, scale))
             else:
                 cleaners.append(Cleaner(coder_of(model, SPARSITY), scale))
-        step = DenoiseStep(tuple(cleaners), subject.dtype)
+        step = DenoiseStep(tuple(cleaners), subject.dtype, found.n_nan)
         del windows
         if subject.is_small:
             return _denoise_whole(subject, step, levels, out, engine)
@@ -210,10 +219,13 @@ def _denoise_whole(
     for color, cleaner in enumerate(step.cleaners):
         pixels, _ = color_of(whole, color)
         if cleaner is not None:
-            excess = float((pixels.astype(np.float64) - found[color]).std()) / cleaner.scale.unit
+            known = ~np.isnan(pixels)
+            excess = (pixels[known].astype(np.float64) - found[color][known]).std()
+            excess = float(excess) / cleaner.scale.unit
             found[color] = replace(cleaner, too_much=excess).keep_image(pixels, found[color])
         removed.append(found[color].astype(np.float64) - pixels)
-    facts = {"sigma": levels, "removed": float(np.std(removed))}
+    each = np.stack(removed)
+    facts = {"sigma": levels, "removed": float(np.std(each[~np.isnan(each)]))}
     return keep(subject, found, facts, out, engine)
 
 
@@ -228,6 +240,7 @@ def _denoise_tiles(
     """A large image: what is removed is seen in some windows, and then tile by tile."""
     sums = subject.map_windows(removed_sums, places, step, step.margin, engine)
     number, value, energy = np.sum(sums, axis=0)  # (color,)
+    number = np.maximum(1, number)
     removed = np.sqrt(np.maximum(0, energy / number - (value / number) ** 2))
     cleaners = (
         cleaner and replace(cleaner, too_much=float(std) / cleaner.scale.unit)
@@ -235,7 +248,7 @@ def _denoise_tiles(
     )
     step = replace(step, cleaners=tuple(cleaners))
     done = map_tiles(subject.image, _job(subject, step), out, scheduler=engine)
-    n_values = subject.n_colors * subject.image.shape[0] * subject.image.shape[1]
+    n_values = subject.n_colors * subject.image.shape[0] * subject.image.shape[1] - step.n_missing
     mean, square = (float(v) / n_values for v in done.sums[len(subject.channels) :])
     facts = {"sigma": levels, "removed": float(np.sqrt(max(0.0, square - mean**2)))}
     return Restored.of(subject, done, facts)
@@ -244,30 +257,35 @@ def _denoise_tiles(
 def removed_sums(part: Part, step: DenoiseStep) -> NDArray[np.float64]:
     """(3, color) number, sum and energy of what is removed in a window."""
     window = part.read()
-    removed = removed_of(window, denoise_tile(window, step))
-    size = np.full(len(removed), float(removed[0].size))
-    return np.stack([size, removed.sum((1, 2)), (removed**2).sum((1, 2))])
+    clean = denoise_tile(window, step)
+    removed = removed_of(window, clean)
+    number = (~np.isnan(clean[: len(removed)])).sum((1, 2))
+    return np.stack([number, removed.sum((1, 2)), (removed**2).sum((1, 2))])
 
 
 def removed_of(window: Window, maps: NDArray[Any]) -> NDArray[np.float64]:
-    """(color, y, x) what is removed from a tile."""
+    """(color, y, x) what is removed from a tile; nothing of missing pixels."""
     colors = slice(n_colors(len(maps)))
     noisy = np.moveaxis(np.atleast_3d(window.inner())[:, :, colors], 2, 0)
-    return np.asarray(noisy.astype(np.float64) - maps[colors])
+    removed = noisy.astype(np.float64) - maps[colors]
+    return np.where(np.isnan(removed), 0, removed)
 
 
 def denoise_tile(window: Window, step: DenoiseStep) -> NDArray[Any]:
     """(channel, y, x) a tile without its noise."""
-    padded = np.atleast_3d(window.mirrored())
-    noisy = np.atleast_3d(window.inner())
     clean = []
     for color, cleaner in enumerate(step.cleaners):
-        own = noisy[:, :, color]
+        pixels, missing = color_of(window, color)
+        own, gone = pixels[window.place], missing[window.place]
         if cleaner is None:
             clean.append(own.astype(step.dtype))
-        else:
-            both = clean_disks(cleaner.scale.apply(padded[:, :, color]), cleaner)
-            clean.append(cleaner.keep_image(own, cleaner.scale.undo(both, step.dtype)))
+            continue
+        filled = first_filling(cleaner.scale.apply(pixels), missing)
+        beyond = window.margin - edge_of(cleaner)
+        padded = replace(window, pixels=filled).mirrored()
+        inner = tuple(slice(beyond, size - beyond) for size in padded.shape)
+        both = cleaner.scale.undo(clean_disks(padded[inner], cleaner), step.dtype)
+        clean.append(np.where(gone, own, cleaner.keep_image(own, both)).astype(step.dtype))
     return np.stack([*clean, *alpha_of(window, len(step.cleaners))])
 
 
@@ -315,6 +333,9 @@ def estimate_noise(*parts: NDArray[Any]) -> float:
     """
     inner = [np.abs(convolve(p.astype(np.float64), LAPLACE)[1:-1, 1:-1]).ravel() for p in parts]
     every = np.concatenate(inner)
+    every = every[~np.isnan(every)]
+    if not every.size:
+        raise DscError("sigma: no pixel is known with all that surround it: give sigma")
     found = float(np.median(every))
     if found == 0 and every.any():
         raise DscError("sigma: half of the image or more is flat, so no noise is seen: give sigma")

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
 
 from dsc.dictionary import Dictionary
 from dsc.engine import Engine, open_engine
@@ -24,6 +23,7 @@ from dsc.images import Image
 from dsc.pursuit import Coder
 from dsc.restore.config import ENGINE, RestoreConfig
 from dsc.restore.disks import average_disks, inverse_variance
+from dsc.restore.filling import REACH, first_filling
 from dsc.restore.learning import coder_identity, coder_of, learn_coder, pick_patches
 from dsc.restore.pixels import (
     Floats,
@@ -43,9 +43,6 @@ from dsc.tiling import Output, TileJob, Window, map_tiles
 LEVELS = tuple(float(level) for level in np.geomspace(0.3, 0.03, 12) ** 2)
 LEARNING = 0.09**2  # the same while the dictionary is learned
 SPARSITY = 10  # atoms per disk at most
-WIDTHS = tuple(float(width) for width in np.geomspace(0.7, 40, 11))  # of the first filling
-REACH = 160  # pixels that the widest reaches: four times its width
-ENOUGH = 0.05  # weight of known pixels in a mean that is trusted
 TILE = 512  # of a large image: all rounds of a tile need many pixels around it
 NOTHING = "found no missing pixel: say which ones with a mask (--mask)"
 PIXEL_BYTES = 150  # that a tile takes in a round
@@ -287,22 +284,3 @@ def _put(
 ) -> NDArray[Any]:
     """The image with its missing pixels filled."""
     return np.where(missing, scale.undo(filled, dtype), pixels.astype(dtype))
-
-
-def first_filling(pixels: Floats, missing: NDArray[np.bool_]) -> Floats:
-    """Missing pixels as means of the known ones nearby, as near as there are enough of them.
-
-    (G ∗ v) / (G ∗ 1), sums over known pixels, with Gaussians G of growing width; zero, the mean
-    of all, where even the widest finds none.
-    """
-    known = ~missing
-    values = np.where(known, pixels, 0).astype(np.float64)
-    filled, left = values.copy(), missing.copy()
-    for width in WIDTHS:
-        if not left.any():
-            break
-        weight = gaussian_filter(known.astype(np.float64), width)
-        new = left & (weight > ENOUGH)
-        filled[new] = gaussian_filter(values, width)[new] / weight[new]
-        left &= ~new
-    return filled.astype(np.float32)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dsc.engine import Engine, open_engine, part_tasks, readable
 from dsc.errors import DscError
 from dsc.images import Image, Tile, tiles_of
-from dsc.show import Stage
+from dsc.show import Notice, Stage, percent
 from dsc.store import Store
 from dsc.tiling.output import Output, identity_of, ome_metadata
 from dsc.tiling.schema import VALUES
@@ -55,6 +55,9 @@ class TileJob:
         Whether windows have the pixels in their own type, instead of grey values.
     checked
         Whether pixels that are no finite numbers are refused, before anything is written.
+    missing
+        Whether NaN is a missing pixel, which is not refused. The first map is NaN where it has no
+        value.
     beside
         A second image of the same shape: windows have it, too.
     dtype
@@ -74,6 +77,7 @@ class TileJob:
     tile: int | None = None
     raw: bool = False
     checked: bool = True
+    missing: bool = False
     beside: Image | None = None
     dtype: str = "float32"
     ome: dict[str, Any] = field(default_factory=dict)
@@ -82,7 +86,7 @@ class TileJob:
         """What the function sees of a tile."""
         window = cut_window(image, y, x, self.margin, self.raw, self.beside)
         if self.checked:
-            check_finite(window, image.name)
+            check_finite(window, image.name, self.missing)
         return window
 
 
@@ -99,6 +103,8 @@ class Tiled:
     sums, low, high
         (map,) of all maps, then of the measures: the sum over the image, the least and the largest
         value.
+    n_missing
+        Pixels at which the first map is NaN.
     """
 
     values: NDArray[Any] | None
@@ -106,6 +112,7 @@ class Tiled:
     sums: Sums
     low: Sums
     high: Sums
+    n_missing: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +141,7 @@ class _Done:
     sums: Sums
     low: Sums
     high: Sums
+    n_missing: int
     values: NDArray[Any] | None
 
 
@@ -161,36 +169,56 @@ def map_tiles(
     with open_engine(**engine_options) as engine:
         tile = _tile_size(image, job, engine, in_memory=out.url is None)
         if out.url is None:
-            return _run(image, replace(job, tile=tile), engine, None, False)
+            done = _run(image, replace(job, tile=tile), engine, None, False)
+            _tell_missing(image, job, done, engine)
+            return done
         if job.checked:
-            _check_pixels(image, tile, job.raw, engine)
+            _check_pixels(image, tile, job, engine)
         shape = (len(job.channels), *image.shape)
         store = out.open(shape, job.dtype, tile, _attributes(image, job))
         if out.resume:  # in the tiles it was begun with; those of a small image end with it
             tile = CELL * _power_of_two(-(-max(store.chunks(VALUES)[1:]) // CELL))
         with store.writing():
             done = _run(image, replace(job, tile=tile), engine, store, out.resume)
+            _tell_missing(image, job, done, engine)
             shown = slice(len(job.channels))
             seen = ome_metadata(job.name, job.channels, done.low[shown], done.high[shown])
             store.describe({"ome": {**seen, **job.ome}})
             return replace(done, store=store.finish())
 
 
-def _check_pixels(image: Image, tile: int, raw: bool, engine: Engine) -> None:
+def _tell_missing(image: Image, job: TileJob, done: Tiled, engine: Engine) -> None:
+    """Say how much of the maps has no value; refuse them if that is all."""
+    n_pixels = image.shape[0] * image.shape[1]
+    if not (job.missing and done.n_missing):
+        return
+    if done.n_missing == n_pixels:
+        raise DscError(
+            f"{image.name}: found missing pixels (NaN) in every disk, need some without: fill them "
+            "with `inpaint`"
+        )
+    share = percent(done.n_missing / n_pixels)
+    engine.report(
+        Notice(f"{image.name}: no value (NaN) at {share} of the pixels: `inpaint` fills them")
+    )
+
+
+def _check_pixels(image: Image, tile: int, job: TileJob, engine: Engine) -> None:
     """Refuse pixels that are no numbers before anything is written, or replaced."""
     tiles = list(tiles_of(image.shape, (tile, tile)))
+    how = (image, job.raw, job.missing)
     if image.in_memory:
         for one in tiles:
-            check_tile(one, (image, raw))
+            check_tile(one, how)
     else:
         stage = Stage("look at the pixels", image.shape[0] * image.shape[1])
-        engine.compute(part_tasks(check_tile, tiles, (image, raw)), stage)
+        engine.compute(part_tasks(check_tile, tiles, how), stage)
 
 
-def check_tile(tile: Tile, shared: tuple[Image, bool]) -> None:
+def check_tile(tile: Tile, shared: tuple[Image, bool, bool]) -> None:
     """One task of the look at all pixels."""
-    image, raw = shared
-    check_finite(cut_window(image, tile.y, tile.x, 0, raw), image.name)
+    image, raw, missing = shared
+    check_finite(cut_window(image, tile.y, tile.x, 0, raw), image.name, missing)
 
 
 def _run(image: Image, job: TileJob, engine: Engine, store: Store | None, resume: bool) -> Tiled:
@@ -221,6 +249,7 @@ def _run(image: Image, job: TileJob, engine: Engine, store: Store | None, resume
         merge_cells(sums.reshape(len(sums), *grid))[:, 0, 0],
         np.fmin.reduce([done.low for done in results]),
         np.fmax.reduce([done.high for done in results]),
+        sum(done.n_missing for done in results),
     )
 
 
@@ -246,7 +275,8 @@ def run_tile(part: _Part, shared: _Shared) -> _Done:
     sums = [merge_cells(cell_sums(some), level)[..., 0, 0] for some in maps]
     low, high = ([bound.reduce(some, (1, 2)) for some in maps] for bound in (np.fmin, np.fmax))
     total, least, most = (np.concatenate(some).astype(np.float64) for some in (sums, low, high))
-    return _Done(total, least, most, kept if place is None else None)
+    n_missing = int(np.isnan(kept[0]).sum()) if job.missing else 0
+    return _Done(total, least, most, n_missing, kept if place is None else None)
 
 
 def _written(part: _Part, shared: _Shared) -> NDArray[Any] | None:

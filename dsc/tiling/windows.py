@@ -60,6 +60,10 @@ class Window:
         """The pixels of the tile itself."""
         return self.pixels[self.place]
 
+    def missing(self) -> NDArray[np.bool_]:
+        """(y, x) which pixels of the tile are missing: a channel of them is NaN."""
+        return np.asarray(np.isnan(np.atleast_3d(self.inner())).any(2))
+
     def mirrored(self) -> NDArray[Any]:
         """The tile with all of its margin, mirrored (edge pixels twice) where the image ends.
 
@@ -92,9 +96,9 @@ def cut_window(
     return Window(pixels, y, x, image.shape, margin, second)
 
 
-def check_finite(window: Window, name: str) -> None:
-    """Refuse pixels of an image that are no finite numbers."""
-    bad = ~np.isfinite(window.pixels)
+def check_finite(window: Window, name: str, missing: bool = False) -> None:
+    """Refuse pixels of an image that are no finite numbers; or only infinite ones."""
+    bad = np.isinf(window.pixels) if missing else ~np.isfinite(window.pixels)
     if bad.any():
         first = np.argwhere(bad)[0]
         row, column = (int(n) for n in first[:2] + np.array(window.origin))

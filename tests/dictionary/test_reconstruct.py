@@ -165,12 +165,55 @@ def test_reconstruct__refuses_what_it_cannot_use(model, shape, stride, message):
         model.reconstruct(np.zeros(shape), stride=stride)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_reconstruct__refuses_pixels_that_are_no_numbers(model, crop, value):
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_reconstruct__refuses_infinite_pixels(model, crop, value):
     bad = crop.copy()
     bad[100, 20] = value
-    with pytest.raises(DscError, match=r"found (nan|inf)"):
+    with pytest.raises(DscError, match=r"found -?inf"):
         model.reconstruct(bad)
+
+
+def test_reconstruct__leaves_out_disks_with_missing_pixels(model, crop, monkeypatch):
+    holed = crop.copy()
+    holed[100, 20] = holed[30:60, 10:12] = np.nan
+    found = model.rebuild(holed)
+    coded = coded_windows(model, np.nan_to_num(holed))
+    side, disk = model.basis.diameter, model.basis.mask
+    windows = sliding_window_view(holed, (side, side))[..., disk]
+    coded[np.isnan(windows).any(2)] = np.nan  # of which nothing is known
+    total, cover = np.zeros(crop.shape), np.zeros(crop.shape)
+    for y, x in np.argwhere(~np.isnan(coded).any(2)):
+        total[y : y + side, x : x + side][disk] += coded[y, x]
+        cover[y : y + side, x : x + side][disk] += 1
+    with np.errstate(invalid="ignore"):
+        expected = total / cover
+    inner = np.s_[7:-7, 7:-7]
+    np.testing.assert_allclose(found.image[inner], expected[inner], atol=1e-5)
+    np.testing.assert_array_equal(np.isnan(found.image[inner]), np.isnan(holed[inner]))
+    known = ~np.isnan(found.image)
+    error = (found.image - holed)[known].astype(float) ** 2
+    assert found.mse == pytest.approx(error.mean(), rel=1e-4)
+    about = ((holed[known] - holed[known].mean()).astype(float) ** 2).sum()
+    assert found.share == pytest.approx(error.sum() / about, rel=1e-4)
+    for setting in ("TILE", "SMALL"):
+        monkeypatch.setattr(machine, setting, 64)
+    np.testing.assert_array_equal(model.reconstruct(holed, n_workers=2), found.image)
+
+
+def test_reconstruct__refuses_an_image_without_a_whole_disk(model, crop, tmp_path):
+    holed = np.where(np.arange(crop.shape[1]) % 3, crop, np.nan)
+    for out in (None, tmp_path / "a.zarr"):
+        with pytest.raises(DscError, match=r"missing pixels \(NaN\) in every disk.*inpaint"):
+            model.rebuild(holed, out=out)
+    assert not (tmp_path / "a.zarr/manifest.json").exists()
+
+
+def test_reconstruct__a_color_that_is_missing_leaves_out_all(model, crop):
+    colors = np.stack([crop, crop / 2, 1 - crop], 2)
+    colors[50, 20, 1] = np.nan
+    found = model.reconstruct(colors)
+    assert np.isnan(found[50, 20]).all()
+    assert np.isfinite(np.delete(found.reshape(-1, 3), 50 * crop.shape[1] + 20, 0)).all()
 
 
 def test_reconstruct__of_a_unit_dictionary_scales_with_the_image(unit, crop):

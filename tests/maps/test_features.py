@@ -103,14 +103,52 @@ def test_features__written_as_an_ome_zarr_that_viewers_open(natural, crop, tmp_p
     assert group["0"].shape == (12, *crop.shape)
 
 
+@pytest.mark.parametrize("kind", ["invariant", "covariant"])
+def test_features__of_missing_pixels_are_missing_and_others_do_not_see_them(
+    natural, crop, kind, monkeypatch
+):
+    holed = crop.copy()
+    holed[40:43, 50] = np.nan
+    found = dsc.features(holed, natural, kind)
+    np.testing.assert_array_equal(np.isnan(found[0]), np.isnan(holed))
+    whole = dsc.features(crop, natural, kind)
+    np.testing.assert_array_equal(found[:, :, 75:], whole[:, :, 75:])  # no disk reaches so far
+    np.testing.assert_allclose(found.image_mean, found.mean(("y", "x")), rtol=1e-4)
+    if kind == "invariant":  # a mean over the known disks around a pixel: constant stays constant
+        flat = np.where(np.isnan(holed), np.nan, np.float32(0.5))
+        uses = dsc.features(flat, natural)[1::2]
+        assert float(np.nanmax(uses)) == 0
+    for setting in ("TILE", "SMALL"):
+        monkeypatch.setattr(machine, setting, 64)
+    np.testing.assert_array_equal(dsc.features(holed, natural, kind, n_workers=2), found)
+
+
+def test_features__are_means_over_known_disks(natural, crop):
+    holed = crop.copy()
+    holed[44, 58] = np.nan
+    side = natural.basis.diameter
+    windows = np.lib.stride_tricks.sliding_window_view(holed, (side, side))
+    known = ~np.isnan(windows[..., natural.basis.mask]).any(2)
+    rows = np.nan_to_num(windows).reshape(-1, side, side)
+    codes = natural.encode(dsc.ArrayPatches(rows, center=True)).codes
+    energy = np.where(codes.atom == 1, codes.coef.astype(float) ** 2, 0).sum(1).reshape(known.shape)
+    y, x, away = 40, 50, np.arange(-5, 6)
+    weight = np.exp(-(away**2) / (2 * (side / 4) ** 2))
+    area = np.ix_(y - side // 2 + away, x - side // 2 + away)
+    assert not known[area].all()
+    weights = np.outer(weight, weight) * known[area]
+    expected = (weights * energy[area]).sum() / weights.sum()
+    assert float(dsc.features(holed, natural)[2, y, x]) == pytest.approx(expected, rel=1e-4)
+
+
 def test_features__refuse_what_they_cannot_use(natural, tmp_path):
     with pytest.raises(DscError, match=r"kind: unknown 'invariants'.*did you mean"):
         dsc.features(np.ones((30, 30)), natural, "invariants")
     with pytest.raises(DscError, match="at least 9 × 9"):
         dsc.features(np.ones((30, 8)), natural, out=tmp_path / "a.zarr")
     bad = np.ones((30, 30))
-    bad[2, 3] = np.nan
-    with pytest.raises(DscError, match="found nan at row 2, column 3"):
+    bad[2, 3] = np.inf
+    with pytest.raises(DscError, match="found inf at row 2, column 3"):
         dsc.features(bad, natural, out=tmp_path / "a.zarr")
     assert not list(tmp_path.iterdir())
 

@@ -100,6 +100,21 @@ def test_orientation__same_bits_for_all_tiles(name, request, image, monkeypatch)
         np.testing.assert_array_equal(found[variable], expected[variable])
 
 
+@pytest.mark.parametrize("name", ["lines", "crossed"])
+def test_orientation__of_an_image_with_missing_pixels(name, request, tmp_path):
+    model = request.getfixturevalue(name)
+    drawn = rings(128)
+    holed = drawn.image.copy()
+    holed[60:64, 20:100] = np.nan
+    found = dsc.orientation(holed, model, tmp_path / "a.zarr")
+    for variable in ("angle", "coherence", "energy"):
+        np.testing.assert_array_equal(np.isnan(found[variable]), np.isnan(holed))
+    known = ~np.isnan(holed) & drawn.judged
+    if name == "lines":
+        assert difference(found["angle"].to_numpy(), drawn.angle)[known].mean() < 1.0
+        assert found["coherence"].to_numpy()[known].max() <= 1 + 1e-6
+
+
 def test_orientation__quarter_rotations_of_the_image(lines, image):
     crop = image("coins")[20:90, 30:110]
     angle = dsc.orientation(crop, lines)["angle"].to_numpy()

@@ -132,6 +132,33 @@ def test_inpaint__nan_is_missing(crop, holes, filled):
     np.testing.assert_allclose(np.clip(found, 0, 255), filled, atol=0.6)  # rounded
 
 
+def test_denoise__nan_is_missing_and_stays_so(crop, noisy, clean, capsys):
+    missing = np.zeros(crop.shape, bool)
+    missing[30:34, 40:46] = missing[0, 0] = missing[60] = True
+    found = denoise(np.where(missing, np.nan, noisy), **FAST)
+    np.testing.assert_array_equal(np.isnan(found), missing)
+    near = psnr(found[~missing], crop[~missing])
+    assert near > psnr(clean[~missing], crop[~missing]) - 0.5
+    one = noisy.copy()
+    one[40, 50] = np.nan
+    far = np.abs(denoise(one, SIGMA, **FAST) - clean)[:20, :20]
+    assert np.median(far) < 0.1 * SIGMA  # elsewhere much the same
+
+
+def test_denoise__missing_pixels_give_the_same_bits_in_tiles(crop, noisy, tile, large):
+    holed = np.where(np.random.default_rng(2).random(crop.shape) < 0.05, np.nan, noisy)
+    holed[20:50, 10:40] = np.nan
+    tile(machine.TILE)
+    expected = denoise(holed, SIGMA, **FAST)
+    tile(64)
+    np.testing.assert_array_equal(denoise(holed, SIGMA, **FAST), expected)
+    large()
+    windows = denoise(holed, SIGMA, **FAST)  # another dictionary: of windows
+    np.testing.assert_array_equal(np.isnan(windows), np.isnan(holed))
+    tile(128)
+    np.testing.assert_array_equal(denoise(holed, SIGMA, **FAST), windows)
+
+
 def test_inpaint__does_not_look_at_missing_pixels(crop, holes, filled):
     other = np.where(holes, np.random.default_rng(2).integers(0, 255, crop.shape), crop)
     assert (inpaint(other.astype(np.uint8), holes, **FAST) == filled).all()
@@ -332,7 +359,7 @@ def test_bool__is_rounded_to_bool(crop, holes):
 # --- mistakes -----------------------------------------------------------------------------------
 
 IMAGE = np.random.default_rng(0).normal(100, 20, (30, 40))
-WITH_NAN = np.where(np.eye(30, 40), np.nan, IMAGE)
+WITH_NAN = np.where(np.arange(40) % 2, np.nan, IMAGE)
 WITH_INF = np.where(np.eye(30, 40), np.inf, IMAGE)
 
 
@@ -347,7 +374,8 @@ WITH_INF = np.where(np.eye(30, 40), np.inf, IMAGE)
         (IMAGE[None], 20, {}, r"image: found shape \(1, 30, 40\), need \(y, x\)"),
         (IMAGE + 1j, 20, {}, r"image: found values of type complex128"),
         (WITH_INF, 20, {}, r"image: found infinite values"),
-        (WITH_NAN, 20, {}, r"image: found missing values \(NaN\).*inpaint"),
+        (WITH_NAN[:, :12], None, {}, r"sigma: no pixel is known with all that surround it"),
+        (IMAGE * np.nan, 20, {}, r"found all pixels missing"),
         (IMAGE, 20, {"n_atom": 3}, r"n_atom.*did you mean 'n_atoms'\?"),
         (IMAGE, 20, {"diameter": 2}, r"diameter: found 2"),
         (IMAGE, 20, {"resume": True}, r"out: found none"),
