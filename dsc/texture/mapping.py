@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dsc.errors import DscError, count_problem
@@ -40,13 +41,15 @@ class MapStep:
 
 def map_tile(window: Window, step: MapStep) -> Labels:
     """(1, y, x) of a tile: 1 + the class of each pixel, 0 for none."""
-    return voted(near_labels(window, step), step)[None] + 1
+    classes = voted(near_labels(window, step), step) + 1
+    return np.where(window.missing(), 0, classes)[None]
 
 
 def near_labels(window: Window, step: MapStep) -> Labels:
     """(y, x) the class of the patch around every pixel of a tile and `half` pixels around it.
 
-    `NONE` where there is none, also beyond the edges of the image. As `label_map`.
+    `NONE` where there is none, also beyond the edges of the image and of patches with a missing
+    pixel. As `label_map`.
     """
     labeller, half = step.labeller, step.half
     side, stride = labeller.basis.diameter, labeller.stride
@@ -64,7 +67,12 @@ def near_labels(window: Window, step: MapStep) -> Labels:
         inside.append(ok)
         cut.append(slice(low * stride - first, high * stride + side - first))
     pixels = np.ascontiguousarray(window.pixels[tuple(cut)])
-    labels, _ = labeller.label_image(Image("tile", None, pixels.shape, pixels))
+    missing = np.isnan(pixels)
+    known = np.where(missing, np.float32(0), pixels)
+    labels, _ = labeller.label_image(Image("tile", None, pixels.shape, known))
+    if missing.any():
+        patches = sliding_window_view(missing, (side, side))[::stride, ::stride]
+        labels = np.where(patches[..., labeller.basis.mask].any(2), NONE, labels)
     return np.where(np.logical_and.outer(*inside), labels[np.ix_(*places)], NONE)
 
 
@@ -130,10 +138,10 @@ def class_map(
 
     Returns
     -------
-    (y, x) whole numbers: 0 where there is no class (at the rim, half a patch wide, and where all is
-    constant), else 1 + the place of the class in `label_names`. The attributes are `label_names`,
-    their `colors` (hex) and `n_pixels`, how many each has. A store has them as the `image-label` of
-    OME-Zarr.
+    (y, x) whole numbers: 0 where there is no class (at the rim, half a patch wide, where all is
+    constant, and where a pixel of the patch is missing: NaN), else 1 + the place of the class in
+    `label_names`. The attributes are `label_names`, their `colors` (hex) and `n_pixels`, how many
+    each has. A store has them as the `image-label` of OME-Zarr.
     """
     problem = count_problem("window", window, 1)
     if problem or window % 2 == 0:
@@ -152,6 +160,7 @@ def class_map(
         channels=("class",),
         pixel_bytes=_pixel_bytes(labeller) + 8 * len(names) + 40,
         measure=CountClasses(len(names)),
+        missing=True,
         identity=f"{labeller.identity} {window} {names}",
         dtype="uint8" if len(names) < 256 else "uint16",
         ome={"image-label": _image_label(names, colors)},

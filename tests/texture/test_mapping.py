@@ -61,6 +61,28 @@ def test_map__without_a_window_is_that_of_the_whole_image(model, image, stride, 
     assert (expected == 0).sum() > 3 * (150 + 210)  # the rim, and the flat corner
 
 
+@pytest.mark.parametrize("stride", [1, 3])
+def test_map__patches_with_missing_pixels_have_no_class(model, image, stride, monkeypatch):
+    one = with_stride(model, stride)
+    holed = image.copy()
+    holed[40:44, 60:65] = holed[90, 100] = np.nan
+    found, whole = class_map(holed, one).to_numpy(), class_map(image, one).to_numpy()
+    lost = (found == 0) & (whole != 0)
+    assert (found[~lost] == whole[~lost]).all()
+    y, x = np.nonzero(lost)
+    gone = np.argwhere(np.isnan(holed))
+    reach = np.hypot(y[:, None] - gone[:, 0], x[:, None] - gone[:, 1]).min(1)
+    side = one.labeller.basis.diameter
+    assert reach.max() <= side / 2 + stride
+    assert lost[np.isnan(holed) & (whole != 0)].all()
+    if stride == 1:
+        alone = lost[80:100, 90:110]
+        assert alone.sum() == one.labeller.basis.n_pixels  # one pixel: all disks that have it
+    monkeypatch.setattr(machine, "TILE", 64)
+    np.testing.assert_array_equal(class_map(holed, one), found)
+    assert not class_map(holed, one, window=5).to_numpy()[np.isnan(holed)].any()
+
+
 def test_map__of_several_atoms_per_patch_is_that_of_the_whole_image(model, image):
     one = with_stride(model, 4, sparsity=2)
     expected = label_map(one.labeller, as_image(image)) + 1
