@@ -8,12 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
+from uuid import uuid4
 
 import psutil
 
@@ -66,15 +68,23 @@ def time_passes(quick: bool, say: Say) -> dict[str, list[dict[str, Any]]]:
 
 
 class Shared:
-    """Stands for atoms and basis; counts how often a worker got it (all are in one process)."""
+    """Stands for atoms and basis; counts how often workers got those of a pass.
 
-    n_received = 0
+    All workers are in one process. One may get them late, when its tasks were given to others:
+    that counts for the pass they are of.
+    """
 
-    def __setstate__(self, _: Any) -> None:
-        Shared.n_received += 1
+    n_received: ClassVar[Counter[str]] = Counter()
+
+    def __init__(self) -> None:
+        self.name = uuid4().hex
+
+    def __setstate__(self, name: str) -> None:
+        self.name = name
+        Shared.n_received[name] += 1
 
     def __getstate__(self) -> str:
-        return "shared"
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -91,9 +101,9 @@ def do_nothing(_: Any, shared: Shared) -> Nothing:  # noqa: ARG001 (every task g
     return Nothing()
 
 
-def finish_nothing(_: Nothing, shared: Shared) -> int:  # noqa: ARG001
-    """How often shared data came to a worker, in all passes until now."""
-    return Shared.n_received
+def finish_nothing(_: Nothing, shared: Shared) -> int:
+    """How often the shared data of a pass came to a worker."""
+    return Shared.n_received[shared.name]
 
 
 def plan_of(n_workers: int, n_patches: int, basis: SteerableBasis, config: LearnConfig) -> Plan:
@@ -119,7 +129,7 @@ def time_pass(
         "n_tasks": plan.graph_size,
         "each": 1e3 * min(seconds) / plan.graph_size,
         "seconds": min(seconds),
-        "n_sent": received[-1] - received[-2],
+        "n_sent": received[-1],
     }
 
 
