@@ -233,7 +233,7 @@ def features(image: str, model: str, out: str, as_json: bool, **options: Any) ->
 @json_option
 @page_option
 def reconstruct(image: str, model: str, stride: int, as_json: bool, **options: Any) -> Summary:
-    """Rebuild IMAGE from its coded patches; a file has the type of IMAGE, an OME-Zarr floats."""
+    """Rebuild IMAGE from its coded patches; what is written has the same type."""
     dictionary, out = load_dictionary(model), options["out"]
     source = image_for(image, dictionary.reading, dictionary.n_channels)
     with image_output(source, image, options) as place:

@@ -260,6 +260,11 @@ class Dictionary:
             Pixels between patches.
         **engine_options
             scheduler, n_workers, memory_limit and progress, as in `dsc.learn_many`.
+
+        Returns
+        -------
+        float32, not rounded: of an array in its units, of a file with whole numbers in [0, 1]; in
+        units of the image where the dictionary has ranges.
         """
         return self.rebuild(image, stride, **engine_options).image
 
@@ -281,7 +286,8 @@ class Dictionary:
         stride
             Pixels between patches.
         out
-            Path or URL of a new OME-Zarr, written tile by tile; None keeps it in memory.
+            Path or URL of a new OME-Zarr of the type of the image, written tile by tile; None keeps
+            floats in memory (see `Rebuilt.image`). PSNR and the rest are those before rounding.
         overwrite, resume
             Whether finished maps that are at `out` are replaced; whether the tiles of unfinished
             ones are kept.

@@ -34,7 +34,10 @@ from dsc.tiling import (
 ROWS = 16  # rows of patches coded at a time
 MEASURES = ("error", "value", "energy")  # maps whose sums say how good it is
 
+AS_THEY_ARE = ((0.0, 1.0),)  # the ranges of values in units of the image
+
 Floats = NDArray[np.float32]
+Ranges = tuple[tuple[float, float], ...]  # of each channel, one for all, or none: by type
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,21 +62,28 @@ class Rebuilt:
     psnr: float
     url: str | None
     _place: Floats | Store = field(repr=False)  # (channel, y, x)
-    _ranges: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    _ranges: Ranges = field(default=(), repr=False)  # what 0 and 1 are of values in memory
 
     @property
-    def image(self) -> Floats:
-        """(y, x) or (y, x, channel) values, read if they are stored.
+    def image(self) -> NDArray[Any]:
+        """(y, x) or (y, x, channel).
 
-        In [0, 1] for whole numbers; where the dictionary has ranges, in their units.
+        In memory float32: of an array in its units, of a file in [0, 1] for whole numbers; where
+        the dictionary has ranges, in their units. With `out` what is written there: pixels of the
+        type of the image.
         """
+        if isinstance(self._place, Store):
+            return self._assemble(self._place.read(VALUES))
         return self.pixels(np.dtype(np.float32))
 
     def pixels(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """The same as pixels of a type, whole numbers rounded and clipped."""
-        maps = self._place.read(VALUES) if isinstance(self._place, Store) else self._place
-        values = np.ascontiguousarray(maps[0] if len(maps) == 1 else np.moveaxis(maps, 0, 2))
-        return to_dtype(values, dtype, self._ranges)
+        """The image as pixels of a type, in its units: whole numbers rounded and clipped."""
+        if isinstance(self._place, Store):
+            return to_dtype(self.image, dtype, AS_THEY_ARE)
+        return to_dtype(self._assemble(self._place), dtype, self._ranges)
+
+    def _assemble(self, maps: NDArray[Any]) -> NDArray[Any]:
+        return np.ascontiguousarray(maps[0] if len(maps) == 1 else np.moveaxis(maps, 0, 2))
 
     def line(self) -> str:
         """How good it is, in one line."""
@@ -90,6 +100,8 @@ class RebuildStep:
     stride: int  # pixels between patches
     tolerance: float  # residual energy at which the coding of a disk stops
     reading: dict[str, Any]  # of the dictionary
+    dtype: str = "float32"  # of what is written to a store
+    ranges: Ranges = ()
 
 
 def rebuild(
@@ -110,18 +122,23 @@ def rebuild(
         source, colors = _open(image)
     _check(source, diameter, step.stride)
     together = tuple(f"channel {number}" for number in range(n_channels))
+    dtype, ranges = _pixels_of(image, source)
+    step = replace(step, dtype=dtype.name, ranges=ranges)
     job = TileJob(
         "rebuild the image",
         rebuild_colors if colors else rebuild_tile,
         step,
         margin=diameter - 1,
         channels=colors or (together if n_channels > 1 else ("rebuilt",)),
-        pixel_bytes=(48 + 16 * ROWS) * n_channels,
+        pixel_bytes=(56 + 16 * ROWS) * n_channels,
         measure=measure_colors if colors else measure_tile,
+        n_measures=len(MEASURES) * (n_colors(len(colors)) or n_channels),
+        finish=None if out is None else finish_tile,
         identity=f"{coder.sha256} {coder.pursuit} {coder.sparsity} {coder.code_angles} "
-        f"{step.center} {step.unit} {step.stride} {step.tolerance}",
+        f"{step.center} {step.unit} {step.stride} {step.tolerance} {dtype.name}",
         raw=bool(colors),
         missing=True,
+        dtype="float32" if out is None else dtype.name,
     )
     with open_engine(**engine_options) as engine:
         done = map_tiles(source, job, Output(out, overwrite, resume), scheduler=engine)
@@ -136,8 +153,6 @@ def rebuild(
         mse = float(error.mean()) / n_pixels
         psnr = 10 * math.log10(peak**2 / mse) if mse and peak else math.inf
         share = float(error.sum()) / about_mean if about_mean else 0.0
-        planes = source.source.parts if isinstance(source.source, Joined) else (source,)
-        ranges = tuple(one.reading.range for one in planes if one.reading.range is not None)
         rebuilt = Rebuilt(mse, share, psnr, None if out is None else str(out), place, ranges)
         engine.report(Notice(rebuilt.line()))
     return rebuilt
@@ -151,6 +166,23 @@ def _open(image: Any) -> tuple[Image, tuple[str, ...]]:
             source = replace(source, source=source.source.astype(np.float32))  # as it is
     like = source.crop(0, 1, 0, 1)
     return source, CHANNELS.get(like.shape[2], ()) if like.ndim == 3 else ()
+
+
+def _pixels_of(image: Any, source: Image) -> tuple[np.dtype[Any], Ranges]:
+    """The type of the pixels that are written, and how values become them."""
+    is_array = not isinstance(image, Image | str | PathLike)
+    found = np.asarray(image).dtype if is_array else source.dtype
+    planes = source.source.parts if isinstance(source.source, Joined) else (source,)
+    ranges = tuple(one.reading.range for one in planes if one.reading.range is not None)
+    if is_array and not ranges:
+        ranges = AS_THEY_ARE
+    return np.dtype(np.float32) if found.kind == "f" else found, ranges
+
+
+def finish_tile(maps: Floats, step: RebuildStep) -> NDArray[Any]:
+    """(channel, y, x) a rebuilt tile as pixels of the image."""
+    pixels = to_dtype(np.moveaxis(maps, 0, 2), np.dtype(step.dtype), step.ranges)
+    return np.moveaxis(pixels, 2, 0)
 
 
 def _check(image: Image, diameter: int, stride: int) -> None:

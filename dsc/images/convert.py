@@ -57,13 +57,12 @@ def to_dtype(
 ) -> NDArray[Any]:
     """Values as pixels of a type: the way back from `to_grey`, rounded and clipped.
 
-    With ranges, one for each channel (y, x, channel), or one.
+    With ranges, one for each channel (y, x, channel), or one for all.
     """
     if ranges:
-        low, high = np.array(ranges).T  # (channel,)
-        one = low[0] if grey.ndim == 2 else low
-        span = (high - low)[0] if grey.ndim == 2 else high - low
-        pixels: NDArray[np.float64] = one + span * grey.astype(np.float64)
+        low, high = np.array(ranges).T  # (channel,) or (1,)
+        pixels: NDArray[np.float64] = low + (high - low) * np.atleast_3d(grey).astype(np.float64)
+        pixels = pixels.reshape(grey.shape)
         if dtype.kind == "f":
             return pixels.astype(np.float32)
         least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)

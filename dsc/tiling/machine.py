@@ -15,15 +15,17 @@ from dsc.images import Image, Tile, tiles_of
 from dsc.show import Notice, Stage, percent
 from dsc.store import Store
 from dsc.tiling.output import Output, identity_of, ome_metadata
-from dsc.tiling.schema import VALUES
+from dsc.tiling.schema import MEASURES, VALUES
 from dsc.tiling.sums import CELL, Sums, cell_sums, merge_cells
 from dsc.tiling.windows import Window, check_finite, cut_window, image_identity
 
 TILE = 256  # pixels across a tile, at most; a power of two times CELL
 TASKS = 4  # tiles per thread, at least, while they are not smaller than SMALL
 SMALL = 128
+BOUNDS = 3  # numbers kept of a map: its sum, its least and its largest value
 
 TileFunction = Callable[[Window, Any], NDArray[Any]]
+Finish = Callable[[NDArray[np.float32], Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,12 @@ class TileJob:
     measure
         Module-level `measure(window, maps)`: further (map, y, x) of which only sums, least and
         largest values are kept.
+    n_measures
+        How many maps `measure` gives, if there is a `finish`.
+    finish
+        Module-level `finish(maps, step)`: what is kept of float32 maps, in `dtype`, once they are
+        measured; by default they are kept as they are. A store then has the measures of each tile,
+        so that a resumed run has those of all.
     identity
         What of `step` decides the values, as text: by it an unfinished store is continued.
     tile
@@ -73,6 +81,8 @@ class TileJob:
     channels: tuple[str, ...]
     pixel_bytes: int = 64
     measure: TileFunction | None = None
+    n_measures: int = 0
+    finish: Finish | None = None
     identity: str = ""
     tile: int | None = None
     raw: bool = False
@@ -175,7 +185,8 @@ def map_tiles(
         if job.checked:
             _check_pixels(image, tile, job, engine)
         shape = (len(job.channels), *image.shape)
-        store = out.open(shape, job.dtype, tile, _attributes(image, job))
+        n_numbers = BOUNDS * job.n_measures if job.finish else 0
+        store = out.open(shape, job.dtype, tile, _attributes(image, job), n_numbers)
         if out.resume:  # in the tiles it was begun with; those of a small image end with it
             tile = CELL * _power_of_two(-(-max(store.chunks(VALUES)[1:]) // CELL))
         with store.writing():
@@ -256,37 +267,62 @@ def _run(image: Image, job: TileJob, engine: Engine, store: Store | None, resume
 def run_tile(part: _Part, shared: _Shared) -> _Done:
     """One task: read the window, apply the function, keep what it gives."""
     job, place = shared.job, shared.place
+    assert job.tile is not None
     window = part.window
     if window is None:
         assert shared.image is not None
         window = job.cut(shared.image, part.y, part.x)
-    kept = _written(part, shared)
+    kept, seen = _written(part, shared)
     if kept is None:
-        kept = np.asarray(job.function(window, job.step)).astype(job.dtype, copy=False)
+        maps = np.asarray(job.function(window, job.step))
+        maps = maps.astype(np.float32 if job.finish else job.dtype, copy=False)
+        seen = _measured(window, maps, job)
+        kept = maps if job.finish is None else np.asarray(job.finish(maps, job.step), job.dtype)
         if isinstance(place, Store):
+            if job.finish:
+                at = (0, part.y.start // job.tile, part.x.start // job.tile)
+                place.write(MEASURES, at, seen.reshape(-1, 1, 1))
             place.write(VALUES, (0, part.y.start, part.x.start), kept)
+    elif seen is None:
+        seen = _measured(window, kept, job)
     if isinstance(place, np.ndarray):
         place[:, part.y, part.x] = kept
-    maps: list[NDArray[Any]] = [kept]
-    if job.measure is not None:
-        maps.append(np.asarray(job.measure(window, kept)))
-    assert job.tile is not None
-    level = (job.tile // CELL).bit_length() - 1
-    sums = [merge_cells(cell_sums(some), level)[..., 0, 0] for some in maps]
-    low, high = ([bound.reduce(some, (1, 2)) for some in maps] for bound in (np.fmin, np.fmax))
-    total, least, most = (np.concatenate(some).astype(np.float64) for some in (sums, low, high))
+    sums, low, high = np.concatenate([_bounds(kept, job.tile), seen], 1)
     n_missing = int(np.isnan(kept[0]).sum()) if job.missing else 0
-    return _Done(total, least, most, n_missing, kept if place is None else None)
+    return _Done(sums, low, high, n_missing, kept if place is None else None)
 
 
-def _written(part: _Part, shared: _Shared) -> NDArray[Any] | None:
-    """What an earlier run wrote of a tile; None if it is not there, or not whole."""
-    if not (shared.resume and isinstance(shared.place, Store)):
-        return None
+def _measured(window: Window, maps: NDArray[Any], job: TileJob) -> Sums:
+    """(3, measure) the bounds of what is measured of a tile."""
+    assert job.tile is not None
+    if job.measure is None:
+        return np.empty((BOUNDS, 0))
+    return _bounds(np.asarray(job.measure(window, maps)), job.tile)
+
+
+def _bounds(maps: NDArray[Any], tile: int) -> Sums:
+    """(3, map) the sum, the least and the largest value of each map of a tile."""
+    sums = merge_cells(cell_sums(maps), (tile // CELL).bit_length() - 1)[..., 0, 0]
+    low, high = (bound.reduce(maps, (1, 2)) for bound in (np.fmin, np.fmax))
+    return np.stack([sums, low, high]).astype(np.float64)
+
+
+def _written(part: _Part, shared: _Shared) -> tuple[NDArray[Any] | None, Sums | None]:
+    """What an earlier run wrote of a tile, and its measures if they are kept.
+
+    None if it is not there, or not whole.
+    """
+    job, store = shared.job, shared.place
+    if not (shared.resume and isinstance(store, Store)):
+        return None, None
+    assert job.tile is not None
+    row, column = part.y.start // job.tile, part.x.start // job.tile
+    every = slice(0, BOUNDS * job.n_measures), slice(row, row + 1), slice(column, column + 1)
     try:
-        return shared.place.read(VALUES, (slice(0, len(shared.job.channels)), part.y, part.x))
+        seen = store.read(MEASURES, every).reshape(BOUNDS, -1) if job.finish else None
+        return store.read(VALUES, (slice(0, len(job.channels)), part.y, part.x)), seen
     except DscError:
-        return None
+        return None, None
 
 
 def _attributes(image: Image, job: TileJob) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from dsc.store import (
     remove_store,
     reopen,
 )
-from dsc.tiling.schema import KIND, VALUES
+from dsc.tiling.schema import KIND, MEASURES, VALUES
 
 OWN_COLOURS = {"red": "FF0000", "green": "00FF00", "blue": "0000FF"}
 COLOURS = ("FFFFFF", "00FF00", "FF00FF", "00FFFF", "FFFF00", "FF0000", "0000FF")
@@ -73,9 +73,14 @@ class Output:
             raise DscError(f"{error}{hint}") from error
 
     def open(
-        self, shape: tuple[int, int, int], dtype: str, tile: int, attributes: dict[str, Any]
+        self,
+        shape: tuple[int, int, int],
+        dtype: str,
+        tile: int,
+        attributes: dict[str, Any],
+        n_measures: int = 0,
     ) -> Store:
-        """A store for maps of (c, y, x), new or continued."""
+        """A store for maps of (c, y, x), new or continued; with measures of each tile, if any."""
         assert self.url is not None
         store = reopen(self.url, KIND) if self.resume else None
         if store is not None:
@@ -86,7 +91,13 @@ class Output:
             remove_store(self.url)
         sizes = dict(zip("cyx", shape, strict=True))
         chunks = {"c": 1, "y": tile, "x": tile}
-        return create(self.url, KIND, sizes, chunks, attributes, {VALUES: dtype})
+        types = {VALUES: dtype}
+        if n_measures:
+            rows, columns = (-(-size // tile) for size in shape[1:])
+            sizes |= {"measure": n_measures, "row": rows, "column": columns}
+            chunks |= {"row": 1, "column": 1}
+            types[MEASURES] = "float64"
+        return create(self.url, KIND, sizes, chunks, attributes, types)
 
 
 def _holds(place: str, image: Image) -> bool:

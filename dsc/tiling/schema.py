@@ -4,10 +4,18 @@ from dsc.store import Variable, register
 
 KIND = "maps"
 VALUES = "0"  # the name of the full size in an OME-Zarr
+MEASURES = "measures"  # of maps that are finished after they were measured: see `TileJob.finish`
 
 register(
     KIND,
     Variable(
         VALUES, ("c", "y", "x"), "float32", "maps of an image, one per channel", any_type=True
+    ),
+    Variable(
+        MEASURES,
+        ("measure", "row", "column"),
+        "float64",
+        "sums, least and largest values of the measures of each tile",
+        required=False,
     ),
 )

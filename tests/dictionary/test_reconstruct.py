@@ -112,6 +112,63 @@ def test_rebuild__to_a_store_is_the_same(model, crop, tmp_path):
     assert (model.reconstruct(tmp_path / "a.zarr") == model.reconstruct(expected.image)).all()
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "uint16", "float32", "float64"])
+def test_rebuild__a_store_has_the_type_and_range_of_the_image(centered, crop, tmp_path, dtype):
+    most = {"bool": 1, "uint8": 255, "int16": 300, "uint16": 60000}.get(dtype, 254)
+    image = np.stack([crop * 1.8 - 0.3, 1 - crop, crop / 2], 2).clip(0, 1) * most
+    image = (image if "float" in dtype else np.rint(image)).astype(dtype)
+    memory = centered.rebuild(image)
+    found = centered.rebuild(image, out=tmp_path / "a.zarr")
+    assert memory.image.dtype == np.float32  # not rounded
+    kept = np.dtype("float32" if "float" in dtype else dtype)
+    assert found.image.dtype == dsc.open(tmp_path / "a.zarr")["0"].dtype == kept
+    expected = memory.image.astype(np.float64)
+    if kept.kind != "f":
+        assert np.ptp(memory.image) > np.ptp(image.astype(float))  # there is something to clip
+        low, high = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        expected = np.rint(expected.clip(low, high))
+    np.testing.assert_array_equal(found.image, expected.astype(kept))
+    np.testing.assert_array_equal(memory.pixels(kept), found.image)
+    assert (found.mse, found.share, found.psnr) == (memory.mse, memory.share, memory.psnr)
+
+
+def test_rebuild__a_store_of_a_file_is_its_pixels(model, image, tmp_path):
+    deep = (image("coins")[:70, :80] * 65535).clip(100, 60000).astype(np.uint16)
+    np.save(tmp_path / "deep.npy", deep)
+    found = model.rebuild(tmp_path / "deep.npy", out=tmp_path / "a.zarr")
+    memory = model.rebuild(tmp_path / "deep.npy")
+    assert memory.image.max() <= 1.2  # a file is read as values from 0 to 1
+    np.testing.assert_array_equal(
+        found.image, np.rint(memory.image.astype(float).clip(0, 1) * 65535).astype(np.uint16)
+    )
+    np.testing.assert_array_equal(memory.pixels(np.dtype("uint16")), found.image)
+    assert (found.mse, found.share, found.psnr) == (memory.mse, memory.share, memory.psnr)
+
+
+def test_rebuild__resumed_has_the_numbers_before_rounding(model, image, tmp_path, monkeypatch):
+    pixels = (image("coins")[:150, :140] * 255).astype(np.uint8)
+    for setting in ("TILE", "SMALL"):
+        monkeypatch.setattr(machine, setting, 64)
+    expected = model.rebuild(pixels, out=tmp_path / "a.zarr")
+    done, run_tile = [], machine.run_tile
+
+    def some(part, shared):
+        done.append(part)
+        if len(done) > 5:
+            raise RuntimeError("killed")
+        return run_tile(part, shared)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(machine, "run_tile", some)
+        with pytest.raises(RuntimeError, match="killed"):
+            model.rebuild(pixels, out=tmp_path / "b.zarr", scheduler="synchronous")
+    with pytest.raises(DscError, match="begun with another identity"):  # the same values as floats
+        model.rebuild(pixels.astype(np.float32), out=tmp_path / "b.zarr", resume=True)
+    found = model.rebuild(pixels, out=tmp_path / "b.zarr", resume=True)
+    np.testing.assert_array_equal(found.image, expected.image)
+    assert (found.mse, found.share, found.psnr) == (expected.mse, expected.share, expected.psnr)
+
+
 def test_reconstruct__every_pixel_up_to_the_border_is_close(centered, crop):
     found = centered.reconstruct(crop)
     assert np.isfinite(found).all()

@@ -53,6 +53,9 @@ def test_rebuild__of_channels_has_the_same_bits_for_any_tile(color, model, tmp_p
     stored = model.rebuild(color / 255, out=tmp_path / "a.zarr", n_workers=2)
     np.testing.assert_array_equal(stored.image, whole.image)
     assert stored.share == whole.share < 0.1
+    bytes_ = model.rebuild(color, out=tmp_path / "b.zarr")
+    assert bytes_.image.dtype == np.uint8
+    np.testing.assert_array_equal(bytes_.image, model.rebuild(color).pixels(np.dtype("uint8")))
 
 
 def test_features__of_channels_rotate_with_the_image(color, model):
@@ -93,6 +96,9 @@ def test_ranges__are_those_of_the_dictionary(color, tmp_path):
     rebuilt = model.rebuild(tmp_path / "deep.tif")
     pixels = rebuilt.pixels(deep.dtype)
     assert pixels.dtype == np.uint16
+    stored = model.rebuild(tmp_path / "deep.tif", out=tmp_path / "a.zarr")
+    np.testing.assert_array_equal(stored.image, pixels)
+    assert (stored.share, stored.psnr) == (rebuilt.share, rebuilt.psnr)
     error = pixels.astype(float) - deep
     assert np.mean(error**2) / deep.var() == pytest.approx(rebuilt.share, rel=0.02)
     np.testing.assert_allclose(
