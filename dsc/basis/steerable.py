@@ -155,6 +155,11 @@ class SteerableBasis:
         n_values = np.bincount(self.frequency) // self.n_channels
         return _channel_order(np.repeat(np.arange(len(n_values)), n_values), self.n_channels)
 
+    @property
+    def channel(self) -> NDArray[np.int64]:
+        """(coord,) the channel of each coordinate."""
+        return self._order // (self.n_coords // self.n_channels)
+
     @cached_property
     def start(self) -> NDArray[np.int64]:
         """(T + 2,) where the coordinates of each frequency begin, and where the last ones end."""

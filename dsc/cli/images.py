@@ -137,7 +137,7 @@ def denoise(
         "out": out,
     }
     found = "given" if sigma is not None else "estimated"
-    noise = ", ".join(f"{level:.4g}" for level in dict.fromkeys(levels))
+    noise = ", ".join(f"{level:.4g}" for level in (levels if len(set(levels)) > 1 else levels[:1]))
     answer(
         summary,
         as_json,

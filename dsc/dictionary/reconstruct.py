@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from dsc.dictionary import kernels
 from dsc.engine import open_engine
 from dsc.errors import DscError
-from dsc.images import Image, Joined, to_dtype, to_grey
+from dsc.images import ALL, Image, Joined, to_dtype, to_grey
 from dsc.patches import cut_grid
 from dsc.pursuit import Coder
 from dsc.show import Notice, percent
 from dsc.store import Store
 from dsc.tiling import (
     CHANNELS,
+    N_COLORS,
     VALUES,
     Output,
     TileJob,
@@ -121,7 +122,7 @@ def rebuild(
     else:
         source, colors = _open(image)
     _check(source, diameter, step.stride)
-    together = tuple(f"channel {number}" for number in range(n_channels))
+    together = _names(step.reading.get("channel", ALL), n_channels)
     dtype, ranges = _pixels_of(image, source)
     step = replace(step, dtype=dtype.name, ranges=ranges)
     job = TileJob(
@@ -166,6 +167,15 @@ def _open(image: Any) -> tuple[Image, tuple[str, ...]]:
             source = replace(source, source=source.source.astype(np.float32))  # as it is
     like = source.crop(0, 1, 0, 1)
     return source, CHANNELS.get(like.shape[2], ()) if like.ndim == 3 else ()
+
+
+def _names(channel: str, n_channels: int) -> tuple[str, ...]:
+    """Names of channels that are rebuilt together."""
+    if channel == ALL:
+        default = tuple(f"channel {number}" for number in range(n_channels))
+        return CHANNELS[N_COLORS] if n_channels == N_COLORS else default
+    words = [word.strip() for word in channel.split(",")]
+    return tuple(f"channel {word}" if word.isdigit() else word for word in words)
 
 
 def _pixels_of(image: Any, source: Image) -> tuple[np.dtype[Any], Ranges]:

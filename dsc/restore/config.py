@@ -8,6 +8,7 @@ from dsc.basis import BASES
 from dsc.errors import DscError
 from dsc.options import Options, option
 
+TOGETHER, EACH = "together", "each"
 ENGINE = ("scheduler", "n_workers", "memory_limit", "patience", "tls", "progress")
 
 
@@ -20,6 +21,12 @@ class RestoreConfig(Options):
     n_iterations: int = option(20, "Passes over the patches that the dictionary is learned from.")
     basis: str = option(
         "disk", "Coordinates of a patch; pixels is a standard dictionary.", tuple(BASES)
+    )
+    colors: str | None = option(
+        None,
+        "Whether the colors of an image are coded together, with one rotation, or each by itself: "
+        "by default together to remove noise, each to fill; a model codes the channels it has.",
+        (TOGETHER, EACH),
     )
     seed: int = option(0, "Seed of everything random.")
 

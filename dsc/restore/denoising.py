@@ -24,16 +24,18 @@ from dsc.engine import Engine, open_engine
 from dsc.errors import DscError
 from dsc.pursuit import Coder
 from dsc.restore import kernels
-from dsc.restore.config import ENGINE, RestoreConfig
+from dsc.restore.config import ENGINE, TOGETHER, RestoreConfig
 from dsc.restore.disks import average_disks, inverse_variance, rotated_atoms
-from dsc.restore.filling import REACH, first_filling
-from dsc.restore.learning import coder_identity, coder_of, learn_coder, pick_patches
+from dsc.restore.filling import REACH
+from dsc.restore.learning import coder_identity, coder_of, groups_of, learn_coder, pick_patches
 from dsc.restore.pixels import (
+    Found,
+    Group,
     Part,
     Place,
     Scale,
     Subject,
-    alpha_of,
+    as_it_is,
     check_size,
     color_of,
     open_subject,
@@ -47,7 +49,7 @@ NOISE = 1.04**2  # energy per pixel, in units of that of the noise, at which cod
 GUIDE = 0.15**2  # the same for the first estimate
 SPARSITY = 20  # atoms per disk at most; nearly all need fewer
 CHECKED = 32  # windows of a large image in which it is seen how much is removed
-PIXEL_BYTES = 300  # that a tile takes while it is coded
+PIXEL_BYTES = 300  # that a tile takes while it is coded, for each color that is coded with others
 # a Laplacian that smooth edges hardly reach (Immerkær); its norm is 6
 LAPLACE = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]])
 MAD = 0.6744897501960817  # median of |noise| of variance one
@@ -57,45 +59,52 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Cleaner:
-    """How one color is denoised."""
+    """How colors that are coded together are denoised."""
 
     coder: Coder
-    scale: Scale  # whose unit is the standard deviation of the noise
-    too_much: float = 1.0  # standard deviation of what is removed, in units of the noise, if larger
+    group: Group  # whose units are the standard deviations of the noise
+    noisy: tuple[bool, ...]  # (channel,) whether anything is removed of a color
+    # (channel,) standard deviation of what is removed, in units of the noise, if larger
+    too_much: tuple[float, ...]
 
     @cached_property
     def rotated(self) -> Floats:
         """(atom, angle, coord) all atoms at all angles."""
         return rotated_atoms(self.coder)
 
-    def keep_image(self, pixels: NDArray[Any], clean: NDArray[Any]) -> NDArray[Any]:
-        """What is removed, scaled to the noise: the part beyond it was image, and stays."""
-        if not self.too_much > 1:
+    def keep_image(self, channel: int, pixels: NDArray[Any], clean: NDArray[Any]) -> NDArray[Any]:
+        """What is removed of a color, scaled to the noise: what is beyond it was image."""
+        scale, too_much = self.group.scales[channel], self.too_much[channel]
+        if not too_much > 1:
             return clean
         removed = pixels.astype(np.float64) - clean
-        return self.scale.undo(self.scale.apply(pixels - removed / self.too_much), clean.dtype)
+        return scale.undo(scale.apply(pixels - removed / too_much), clean.dtype)
+
+    def removing(self, removed: NDArray[np.float64]) -> Cleaner:
+        """The same once it is known how much is removed of all colors of the image."""
+        units = zip(self.group.colors, self.group.scales, strict=True)
+        return replace(self, too_much=tuple(float(removed[c]) / s.unit for c, s in units))
 
 
 @dataclass(frozen=True, eq=False)
 class DenoiseStep:
     """What all tiles share."""
 
-    cleaners: tuple[Cleaner | None, ...]  # (color,) None where nothing is to be removed
+    cleaners: tuple[Cleaner, ...]  # of colors of which something is to be removed
     dtype: np.dtype[Any]
     n_missing: int  # values that are NaN
 
     @property
     def margin(self) -> int:
         """Pixels around a tile that its result depends on."""
-        reach = max((edge_of(c) for c in self.cleaners if c), default=0)
+        reach = max(map(edge_of, self.cleaners), default=0)
         return reach + REACH * (self.n_missing > 0)
 
     @property
     def identity(self) -> str:
         """What decides the values, as text."""
         return "; ".join(
-            f"{coder_identity(c.coder)} {c.scale} {c.too_much}" if c else "as it is"
-            for c in self.cleaners
+            f"{coder_identity(c.coder)} {c.group} {c.noisy} {c.too_much}" for c in self.cleaners
         )
 
 
@@ -117,8 +126,9 @@ def denoise(
     ----------
     image
         (y, x) whole numbers or floats, or the path of an image, which is read by window if it is a
-        Zarr array or an OME-Zarr. Of (y, x, color) each color is taken by itself; alpha stays. NaN
-        is a missing pixel, and stays one.
+        Zarr array or an OME-Zarr. Colors of (y, x, color) are coded together; each by itself with
+        `colors="each"`, or by a model of one channel; alpha stays. NaN is a missing pixel, and
+        stays one.
     sigma
         Standard deviation of the noise, in the units of the image; estimated if it is not given.
     model
@@ -127,10 +137,14 @@ def denoise(
         Path or URL of a new OME-Zarr (channel, y, x), written tile by tile; None keeps the result
         in memory.
     **options
-        The fields of `RestoreConfig`: diameter, n_atoms, n_iterations, basis, seed. With `out`,
+        The fields of `RestoreConfig`: diameter, n_atoms, n_iterations, basis, colors, seed. With
+        `out`,
         overwrite: whether a finished store that is there is replaced; resume: whether the tiles of
         an unfinished one are kept. And how to run, as in `dsc.learn_many`: scheduler, n_workers,
         memory_limit, patience, tls, progress. The result has the same bits for all of these.
+
+    Colors that are coded together are divided by their noise, each by its own, and the atoms of a
+    model are scaled alike, so that it is used as it is meant in whatever units it was learned.
 
     Returns
     -------
@@ -167,30 +181,45 @@ def denoise_image(
         if found.n_missing:
             text = f"{found.n_missing:,} pixels are missing (NaN) and stay so: `inpaint` fills them"
             engine.report(Notice(f"{subject.image.name}: {text}"))
+        groups = groups_of(subject.image, subject.n_colors, model, config.colors or TOGETHER)
         level = None if sigma is None else check_sigma(sigma, (found.high - found.low).max())
         places = subject.sample(config.seed, config.diameter)
         windows = [subject.window(place) for place in places]
-        cleaners: list[Cleaner | None] = []
-        levels = []
-        for color, (low, high) in enumerate(zip(found.low, found.high, strict=True)):
-            values = [color_of(window, color) for window in windows]
-            unit = estimate_noise(*(pixels for pixels, _ in values)) if level is None else level
-            scale = Scale(float(low + high) / 2, unit or 1.0)
-            levels.append(unit)
-            if unit == 0 or low == high:
-                cleaners.append(None)
-            elif model is None:
-                filled = [first_filling(scale.apply(pixels), gone) for pixels, gone in values]
+        levels = (
+            [level] * subject.n_colors
+            if level is not None
+            else [
+                estimate_noise(*(color_of(window, color)[0] for window in windows))
+                for color in range(subject.n_colors)
+            ]
+        )
+        cleaners = []
+        for colors in groups:
+            noisy = tuple(bool(levels[c] and found.low[c] < found.high[c]) for c in colors)
+            if not any(noisy):
+                continue
+            group = scaled_group(colors, levels, found)
+            units = [scale.unit for scale in group.scales]
+            if model is None:
+                filled = [group.fill(*group.pixels_of(window)) for window in windows]
                 squares = pick_patches(filled, config)
                 coder = learn_coder(squares, config, SPARSITY, NOISE, engine)
-                cleaners.append(Cleaner(coder, scale))
             else:
-                cleaners.append(Cleaner(coder_of(model, SPARSITY), scale))
+                coder = coder_of(model, SPARSITY, units)
+            cleaners.append(Cleaner(coder, group, noisy, (1.0,) * len(colors)))
         step = DenoiseStep(tuple(cleaners), subject.dtype, found.n_nan)
         del windows
         if subject.is_small:
             return _denoise_whole(subject, step, levels, out, engine)
         return _denoise_tiles(subject, step, places[:CHECKED], levels, out, engine)
+
+
+def scaled_group(colors: tuple[int, ...], levels: list[float], found: Found) -> Group:
+    """Colors in units of their noise; one without noise, in those of the noise of the others."""
+    some = [levels[c] ** 2 for c in colors if levels[c]]
+    mean = float(np.sqrt(np.mean(some)))
+    middle = (found.low + found.high) / 2
+    return Group(colors, tuple(Scale(float(middle[c]), levels[c] or mean) for c in colors))
 
 
 def _job(subject: Subject, step: DenoiseStep) -> TileJob:
@@ -200,7 +229,7 @@ def _job(subject: Subject, step: DenoiseStep) -> TileJob:
         step,
         margin=step.margin,
         channels=subject.channels,
-        pixel_bytes=PIXEL_BYTES,
+        pixel_bytes=PIXEL_BYTES * max((len(c.noisy) for c in step.cleaners), default=1),
         measure=measure_removed,
         identity=step.identity,
         raw=True,
@@ -215,16 +244,17 @@ def _denoise_whole(
     """A small image: what is removed of all of it is seen before anything is written."""
     found = map_tiles(subject.image, _job(subject, step), scheduler=engine).values
     assert found is not None
-    whole, removed = subject.window(subject.sample(0, 1)[0]), []
-    for color, cleaner in enumerate(step.cleaners):
-        pixels, _ = color_of(whole, color)
-        if cleaner is not None:
-            known = ~np.isnan(pixels)
-            excess = (pixels[known].astype(np.float64) - found[color][known]).std()
-            excess = float(excess) / cleaner.scale.unit
-            found[color] = replace(cleaner, too_much=excess).keep_image(pixels, found[color])
-        removed.append(found[color].astype(np.float64) - pixels)
-    each = np.stack(removed)
+    whole = subject.window(subject.sample(0, 1)[0])
+    pixels = [color_of(whole, color)[0] for color in range(subject.n_colors)]
+    differing = [
+        (own[~np.isnan(own)].astype(np.float64) - clean[~np.isnan(own)]).std()
+        for own, clean in zip(pixels, found, strict=False)
+    ]
+    for cleaner in step.cleaners:
+        known = cleaner.removing(np.array(differing))
+        for channel, color in enumerate(cleaner.group.colors):
+            found[color] = known.keep_image(channel, pixels[color], found[color])
+    each = found[: subject.n_colors].astype(np.float64) - np.stack(pixels)
     facts = {"sigma": levels, "removed": float(np.std(each[~np.isnan(each)]))}
     return keep(subject, found, facts, out, engine)
 
@@ -242,11 +272,7 @@ def _denoise_tiles(
     number, value, energy = np.sum(sums, axis=0)  # (color,)
     number = np.maximum(1, number)
     removed = np.sqrt(np.maximum(0, energy / number - (value / number) ** 2))
-    cleaners = (
-        cleaner and replace(cleaner, too_much=float(std) / cleaner.scale.unit)
-        for cleaner, std in zip(step.cleaners, removed, strict=True)
-    )
-    step = replace(step, cleaners=tuple(cleaners))
+    step = replace(step, cleaners=tuple(c.removing(removed) for c in step.cleaners))
     done = map_tiles(subject.image, _job(subject, step), out, scheduler=engine)
     n_values = subject.n_colors * subject.image.shape[0] * subject.image.shape[1] - step.n_missing
     mean, square = (float(v) / n_values for v in done.sums[len(subject.channels) :])
@@ -273,24 +299,24 @@ def removed_of(window: Window, maps: NDArray[Any]) -> NDArray[np.float64]:
 
 def denoise_tile(window: Window, step: DenoiseStep) -> NDArray[Any]:
     """(channel, y, x) a tile without its noise."""
-    clean = []
-    for color, cleaner in enumerate(step.cleaners):
-        pixels, missing = color_of(window, color)
+    clean = as_it_is(window, step.dtype)
+    for cleaner in step.cleaners:
+        group = cleaner.group
+        pixels, missing = group.pixels_of(window)
         own, gone = pixels[window.place], missing[window.place]
-        if cleaner is None:
-            clean.append(own.astype(step.dtype))
-            continue
-        filled = first_filling(cleaner.scale.apply(pixels), missing)
         beyond = window.margin - edge_of(cleaner)
-        padded = replace(window, pixels=filled).mirrored()
-        inner = tuple(slice(beyond, size - beyond) for size in padded.shape)
-        both = cleaner.scale.undo(clean_disks(padded[inner], cleaner), step.dtype)
-        clean.append(np.where(gone, own, cleaner.keep_image(own, both)).astype(step.dtype))
-    return np.stack([*clean, *alpha_of(window, len(step.cleaners))])
+        padded = replace(window, pixels=group.fill(pixels, missing)).mirrored()
+        inner = tuple(slice(beyond, size - beyond) for size in padded.shape[:2])
+        both = group.undo(clean_disks(padded[inner], cleaner), step.dtype)
+        for channel, color in enumerate(group.colors):
+            if cleaner.noisy[channel]:
+                less = cleaner.keep_image(channel, own[..., channel], both[..., channel])
+                clean[color] = np.where(gone[..., channel], own[..., channel], less)
+    return clean
 
 
 def clean_disks(noisy: Floats, cleaner: Cleaner) -> Floats:
-    """The mean of both steps, in units of the noise, from a tile with its margin."""
+    """(y, x, channel) the mean of both steps, in units of the noise, from a tile and its margin."""
     basis = cleaner.coder.basis
     edge = basis.diameter - 1
     first = average_disks((noisy,), basis, partial(_code, cleaner.coder))
@@ -308,7 +334,7 @@ def measure_removed(window: Window, maps: NDArray[Any]) -> NDArray[np.float64]:
 def _code(coder: Coder, noisy: Floats) -> tuple[Floats, Floats]:
     """The first step: disks coded until noise is left, weighted by the inverse of their noise."""
     codes = coder.encode(noisy, NOISE * coder.basis.n_pixels)
-    return coder.decode(codes), inverse_variance(codes)
+    return coder.decode(codes), inverse_variance(codes, coder.basis.n_channels)
 
 
 def _filter(cleaner: Cleaner, noisy: Floats, guide: Floats) -> tuple[Floats, Floats]:
@@ -318,7 +344,8 @@ def _filter(cleaner: Cleaner, noisy: Floats, guide: Floats) -> tuple[Floats, Flo
     degrees = np.empty(len(noisy), np.float32)
     chosen = (codes.atom, codes.angle, cleaner.rotated)
     kernels.filter_patches(noisy, guide, *chosen, restored, degrees)
-    return restored, np.asarray(1 / (1 + degrees), np.float32)
+    n_channels = cleaner.coder.basis.n_channels
+    return restored, np.asarray(1 / (n_channels + degrees), np.float32)
 
 
 def estimate_noise(*parts: NDArray[Any]) -> float:

@@ -23,27 +23,36 @@ def average_disks(images: tuple[Floats, ...], basis: SteerableBasis, restore: Re
     """The weighted mean of the restored disks of an image, where all disks are inside of it.
 
     x̂ = Σ_p w_p (x̂_p + μ_p) / Σ_p w_p at every pixel, over the disks p that cover it; μ_p is the
-    mean of a disk, which is kept apart. The result has diameter − 1 pixels less on each side. The
-    means are those of the first image; `restore` gets the coordinates of the disks of each image.
+    mean of each channel of a disk, which is kept apart. Images are (y, x, channel), and the result
+    has diameter − 1 pixels less on each side. The means are those of the first image; `restore`
+    gets the coordinates of the disks of each image, of all channels together.
     """
     side = basis.diameter
-    height, width = images[0].shape
-    total, cover = np.zeros((height, width)), np.zeros((height, width))
+    height, width, n_channels = images[0].shape
+    total, cover = np.zeros((2, n_channels, height, width))
     offsets = np.argwhere(basis.mask)
     for y in range(0, height - side + 1, ROWS):
         rows = slice(y, min(y + ROWS + side - 1, height))
         disks = [cut_grid(image[rows], side, 1) for image in images]
-        means = [pixels.mean(axis=1, keepdims=True) for pixels in disks]
-        coords = [basis.project(p - m) for p, m in zip(disks, means, strict=True)]
+        each = [pixels.reshape(len(pixels), n_channels, -1) for pixels in disks]
+        means = [pixels.mean(axis=2, keepdims=True) for pixels in each]
+        coords = [
+            basis.project((pixels - mean).reshape(len(pixels), -1))
+            for pixels, mean in zip(each, means, strict=True)
+        ]
         restored, weight = restore(*coords)
-        kernels.add_disks(basis.reconstruct(restored) + means[0], weight, y, offsets, total, cover)
-    inner = (slice(side - 1, 1 - side),) * 2
-    return np.asarray(total[inner] / cover[inner], np.float32)
+        new = basis.reconstruct(restored).reshape(each[0].shape) + means[0]
+        for channel in range(n_channels):
+            own = np.ascontiguousarray(new[:, channel])
+            kernels.add_disks(own, weight, y, offsets, total[channel], cover[channel])
+    inner = (slice(None), *(slice(side - 1, 1 - side),) * 2)
+    mean = np.asarray(total[inner] / cover[inner], np.float32)
+    return np.ascontiguousarray(np.moveaxis(mean, 0, 2))
 
 
-def inverse_variance(codes: Codes) -> Floats:
-    """(patch,) 1 / (1 + K): a disk coded by its mean and K atoms holds the noise of 1 + K."""
-    return np.asarray(1 / (1 + codes.used.sum(axis=1)), np.float32)
+def inverse_variance(codes: Codes, n_channels: int) -> Floats:
+    """(patch,) 1 / (C + K): a disk coded by C means and K atoms holds the noise of C + K."""
+    return np.asarray(1 / (n_channels + codes.used.sum(axis=1)), np.float32)
 
 
 def rotated_atoms(coder: Coder) -> Floats:

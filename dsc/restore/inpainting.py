@@ -21,16 +21,17 @@ from dsc.engine import Engine, open_engine
 from dsc.errors import DscError
 from dsc.images import Image
 from dsc.pursuit import Coder
-from dsc.restore.config import ENGINE, RestoreConfig
+from dsc.restore.config import EACH, ENGINE, RestoreConfig
 from dsc.restore.disks import average_disks, inverse_variance
-from dsc.restore.filling import REACH, first_filling
-from dsc.restore.learning import coder_identity, coder_of, learn_coder, pick_patches
+from dsc.restore.filling import REACH
+from dsc.restore.learning import coder_identity, coder_of, groups_of, learn_coder, pick_patches
 from dsc.restore.pixels import (
     Floats,
+    Group,
     Mask,
     Part,
     Scale,
-    alpha_of,
+    as_it_is,
     check_size,
     color_of,
     open_subject,
@@ -50,17 +51,18 @@ PIXEL_BYTES = 150  # that a tile takes in a round
 
 @dataclass(frozen=True, eq=False)
 class Filler:
-    """How one color is filled."""
+    """How colors that are coded together are filled."""
 
-    scale: Scale  # whose unit is the standard deviation of the known pixels
-    coder: Coder | None  # None if all known pixels are the same
+    group: Group  # whose units are the standard deviations of the known pixels
+    varies: tuple[bool, ...]  # (channel,) whether known pixels differ; else holes are filled alike
+    coder: Coder | None  # None if nothing varies
 
 
 @dataclass(frozen=True, eq=False)
 class InpaintStep:
     """What all tiles share."""
 
-    fillers: tuple[Filler, ...]  # (color,)
+    fillers: tuple[Filler, ...]
     dtype: np.dtype[Any]
 
     @property
@@ -73,7 +75,7 @@ class InpaintStep:
     def identity(self) -> str:
         """What decides the values, as text."""
         return "; ".join(
-            f"{'constant' if f.coder is None else coder_identity(f.coder)} {f.scale}"
+            f"{'constant' if f.coder is None else coder_identity(f.coder)} {f.group} {f.varies}"
             for f in self.fillers
         )
 
@@ -88,7 +90,7 @@ class Round:
     def code(self, coords: Floats) -> tuple[Floats, Floats]:
         """Disks coded to the tolerance, weighted by the inverse of their noise."""
         codes = self.coder.encode(coords, self.tolerance * self.coder.basis.n_pixels)
-        return self.coder.decode(codes), inverse_variance(codes)
+        return self.coder.decode(codes), inverse_variance(codes, self.coder.basis.n_channels)
 
 
 def inpaint(
@@ -104,7 +106,8 @@ def inpaint(
     ----------
     image
         (y, x) whole numbers or floats, or the path of an image, as in `denoise`; NaN is a missing
-        pixel. Of (y, x, color) each color is taken by itself; alpha stays.
+        pixel. Of (y, x, color) each color is taken by itself; all together, each in units of
+        what it varies by, with `colors="together"` or by a model of as many channels; alpha stays.
     mask
         (y, x) True, or not zero, where a pixel is missing; or the path of such an image.
     model
@@ -148,14 +151,18 @@ def inpaint_image(
         varies = (found.low < found.high) & bool(found.n_missing)
         places = subject.sample(config.seed, config.diameter)
         fillers = []
-        for color in range(subject.n_colors):
-            scale = _scale_of([known_of(subject.window(place), color) for place in places])
-            coder = None if model is None or not varies[color] else coder_of(model, SPARSITY)
-            if model is None and varies[color]:
-                filled = subject.map_windows(fill_part, places, (color, scale), REACH, engine)
+        for colors in groups_of(subject.image, subject.n_colors, model, config.colors or EACH):
+            known = [[known_of(subject.window(place), c) for place in places] for c in colors]
+            group = Group(colors, tuple(map(_scale_of, known)))
+            differ = tuple(bool(varies[c]) for c in colors)
+            coder = None
+            if model is not None and any(differ):
+                coder = coder_of(model, SPARSITY, [scale.unit for scale in group.scales])
+            elif any(differ):
+                filled = subject.map_windows(fill_part, places, group, REACH, engine)
                 squares = pick_patches(filled, config)
                 coder = learn_coder(squares, config, SPARSITY, LEARNING, engine)
-            fillers.append(Filler(scale, coder))
+            fillers.append(Filler(group, differ, coder))
         step = InpaintStep(tuple(fillers), subject.dtype)
         if subject.is_small:
             whole = _fill_whole(subject.window(places[0]), step, engine)
@@ -166,7 +173,7 @@ def inpaint_image(
             step,
             margin=step.margin,
             channels=subject.channels,
-            pixel_bytes=PIXEL_BYTES,
+            pixel_bytes=PIXEL_BYTES * max(len(f.varies) for f in fillers),
             identity=step.identity,
             tile=TILE,
             raw=True,
@@ -183,11 +190,10 @@ def known_of(window: Window, color: int) -> NDArray[Any]:
     return pixels[~missing]
 
 
-def fill_part(part: Part, step: tuple[int, Scale]) -> Floats:
-    """(y, x) one color of a part, roughly filled, in units of a scale."""
-    (color, scale), window = step, part.read()
-    pixels, missing = color_of(window, color)
-    return first_filling(scale.apply(pixels), missing)[window.place]
+def fill_part(part: Part, group: Group) -> Floats:
+    """(y, x, channel) a part, roughly filled, in units of a group."""
+    window = part.read()
+    return group.fill(*group.pixels_of(window))[window.place]
 
 
 def _scale_of(parts: Sequence[NDArray[Any]]) -> Scale:
@@ -200,10 +206,10 @@ def _scale_of(parts: Sequence[NDArray[Any]]) -> Scale:
 
 def _fill_whole(window: Window, step: InpaintStep, engine: Engine) -> NDArray[Any]:
     """(channel, y, x) a small image, round by round."""
-    result = []
-    for color, filler in enumerate(step.fillers):
-        pixels, missing = color_of(window, color)
-        filled = first_filling(filler.scale.apply(pixels), missing)
+    result = as_it_is(window, step.dtype)
+    for filler in step.fillers:
+        pixels, missing = filler.group.pixels_of(window)
+        filled = roughly = filler.group.fill(pixels, missing)
         if filler.coder is not None:
             holes = Image("mask", None, window.shape, missing)
             for number, level in enumerate(LEVELS, 1):
@@ -212,8 +218,8 @@ def _fill_whole(window: Window, step: InpaintStep, engine: Engine) -> NDArray[An
                     round_tile,
                     Round(filler.coder, level),
                     margin=filler.coder.basis.diameter - 1,
-                    channels=("filled",),
-                    pixel_bytes=PIXEL_BYTES,
+                    channels=tuple(f"filled {color}" for color in filler.group.colors),
+                    pixel_bytes=PIXEL_BYTES * len(filler.group.colors),
                     raw=True,
                     checked=False,
                     beside=holes,
@@ -221,34 +227,34 @@ def _fill_whole(window: Window, step: InpaintStep, engine: Engine) -> NDArray[An
                 source = Image("image", None, window.shape, filled)
                 values = map_tiles(source, job, scheduler=engine).values
                 assert values is not None
-                filled = values[0]
-        result.append(_put(pixels, missing, filled, filler.scale, step.dtype))
-    return np.stack([*result, *alpha_of(window, len(step.fillers))])
+                filled = np.moveaxis(values, 0, 2)
+        _put(result, missing, np.where(filler.varies, filled, roughly), filler.group)
+    return result
 
 
 def round_tile(window: Window, step: Round) -> Floats:
-    """(1, y, x) a tile with its missing pixels filled anew, known ones as they are."""
+    """(channel, y, x) a tile with its missing pixels filled anew, known ones as they are."""
     assert window.beside is not None
     own, missing = window.inner(), window.beside[window.place]
     if not missing.any():
-        return own[None]
+        return np.moveaxis(own, 2, 0)
     new = average_disks((window.mirrored(),), step.coder.basis, step.code)
-    return np.where(missing, new, own)[None]
+    return np.moveaxis(np.where(missing, new, own), 2, 0)
 
 
 def inpaint_tile(window: Window, step: InpaintStep) -> NDArray[Any]:
     """(channel, y, x) a tile of a large image after all rounds."""
-    result = []
-    for color, filler in enumerate(step.fillers):
-        pixels, missing = color_of(window, color)
-        own, place = pixels[window.place], window.place
+    result, place = as_it_is(window, step.dtype), window.place
+    for filler in step.fillers:
+        pixels, missing = filler.group.pixels_of(window)
         if missing[place].any():
-            filled = first_filling(filler.scale.apply(pixels), missing)
+            filled = roughly = filler.group.fill(pixels, missing)
             if filler.coder is not None:
+                filled = roughly.copy()
                 fill_window(filled, missing, window, filler.coder)
-            own = _put(own, missing[place], filled[place], filler.scale, step.dtype)
-        result.append(own.astype(step.dtype))
-    return np.stack([*result, *alpha_of(window, len(step.fillers))])
+            filled = np.where(filler.varies, filled, roughly)
+            _put(result, missing[place], filled[place], filler.group)
+    return result
 
 
 def fill_window(filled: Floats, missing: Mask, window: Window, coder: Coder) -> None:
@@ -263,7 +269,8 @@ def fill_window(filled: Floats, missing: Mask, window: Window, coder: Coder) -> 
         around = tuple(
             slice(max(0, part.start - beyond), part.stop + beyond) for part in window.place
         )
-        rows, columns = (np.flatnonzero(missing[around].any(axis)) for axis in (1, 0))
+        holes = np.asarray(missing[around].any(axis=2))
+        rows, columns = (np.flatnonzero(holes.any(axis)) for axis in (1, 0))
         if not rows.size:
             continue
         box = tuple(
@@ -272,15 +279,17 @@ def fill_window(filled: Floats, missing: Mask, window: Window, coder: Coder) -> 
         )
         outer = [(part.start - edge, part.stop + edge) for part in box]
         cut = tuple(slice(max(0, a), b) for a, b in outer)
-        ends = [(max(0, -a), max(0, b - n)) for (a, b), n in zip(outer, filled.shape, strict=True)]
-        seen = np.pad(filled[cut], ends, mode="symmetric")
+        size = filled.shape[:2]
+        ends = [(max(0, -a), max(0, b - n)) for (a, b), n in zip(outer, size, strict=True)]
+        seen = np.pad(filled[cut], [*ends, (0, 0)], mode="symmetric")
         step = Round(coder, level)
         new = average_disks((seen,), coder.basis, step.code)
         filled[box] = np.where(missing[box], new, filled[box])
 
 
-def _put(
-    pixels: NDArray[Any], missing: Mask, filled: Floats, scale: Scale, dtype: np.dtype[Any]
-) -> NDArray[Any]:
-    """The image with its missing pixels filled."""
-    return np.where(missing, scale.undo(filled, dtype), pixels.astype(dtype))
+def _put(result: NDArray[Any], missing: Mask, filled: Floats, group: Group) -> None:
+    """Fill the missing pixels of an image (channel, y, x)."""
+    values = group.undo(filled, result.dtype)
+    for channel, color in enumerate(group.colors):
+        holes = missing[..., channel]
+        result[color][holes] = values[..., channel][holes]

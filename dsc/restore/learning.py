@@ -11,9 +11,10 @@ from dsc.counter import uniform_bits
 from dsc.dictionary import Dictionary, LearnConfig, learn_many
 from dsc.engine import Engine
 from dsc.errors import DscError
+from dsc.images import ALL, COLOR_NAMES, Channels, Image
 from dsc.patches import ArrayPatches
 from dsc.pursuit import Coder
-from dsc.restore.config import RestoreConfig
+from dsc.restore.config import TOGETHER, RestoreConfig
 
 N_PATCHES = 2**15  # that a dictionary is learned from, at most
 
@@ -21,9 +22,12 @@ Floats = NDArray[np.float32]
 
 
 def pick_patches(parts: Sequence[Floats], config: RestoreConfig) -> Floats:
-    """(patch, y, x) squares at random places of parts of an image, each place once."""
+    """(patch, y, x, channel) squares at random places of parts of an image, each place once.
+
+    Parts are (y, x, channel).
+    """
     side = config.diameter
-    grids = [[size - side + 1 for size in part.shape] for part in parts]
+    grids = [[size - side + 1 for size in part.shape[:2]] for part in parts]
     counts = [rows * columns for rows, columns in grids]
     numbers = np.arange(min(sum(counts), N_PATCHES))
     if sum(counts) > N_PATCHES:
@@ -32,8 +36,8 @@ def pick_patches(parts: Sequence[Floats], config: RestoreConfig) -> Floats:
     squares, first = [], 0
     for part, count, (_, columns) in zip(parts, counts, grids, strict=True):
         own = numbers[(numbers >= first) & (numbers < first + count)] - first
-        windows = np.lib.stride_tricks.sliding_window_view(part, (side, side))
-        squares.append(windows[own // columns, own % columns])
+        windows = np.lib.stride_tricks.sliding_window_view(part, (side, side), (0, 1))
+        squares.append(np.moveaxis(windows[own // columns, own % columns], 1, 3))
         first += count
     return np.concatenate(squares)
 
@@ -52,19 +56,49 @@ def learn_coder(
         seed=config.seed,
     )
     models = learn_many([(ArrayPatches(squares, center=True), learning)], scheduler=engine)
-    return coder_of(models[0], sparsity)
+    return coder_of(models[0], sparsity, [1.0] * models[0].n_channels)
 
 
-def coder_of(model: Dictionary, sparsity: int) -> Coder:
-    """What codes patches with the atoms of a model, on its grid of angles."""
-    if model.n_channels > 1:
+def groups_of(
+    image: Image, n_colors: int, model: Dictionary | None, colors: str
+) -> list[tuple[int, ...]]:
+    """The colors of an image that are restored together: as a model has them, or as is wanted."""
+    if model is None and colors == TOGETHER:
+        return [tuple(range(n_colors))]
+    if model is None or model.n_channels == 1:
+        return [(color,) for color in range(n_colors)]
+    try:  # in the order in which the model has them
+        order = Channels(1, n_colors, COLOR_NAMES).chosen(model.reading.get("channel", ALL))
+    except DscError:  # the names of channels that were no colors
+        order = list(range(model.n_channels))
+    if len(order) != model.n_channels or sorted(order) != list(range(n_colors)):
         raise DscError(
-            f"model: found {model.n_channels} channels, need one: each channel of an image is "
-            "restored by itself"
+            f"{image.name}: found {n_colors} colors, need the {model.n_channels} channels of the "
+            "model: give an image with these, or a model of one channel, which restores each color "
+            "by itself"
         )
+    return [tuple(order)]
+
+
+def coder_of(model: Dictionary, sparsity: int, units: Sequence[float]) -> Coder:
+    """What codes patches with the atoms of a model, on its grid of angles.
+
+    `units` are those of the channels, in which the patches are. A model has seen channel c in units
+    of s_c: the span of its range, one if it has none. What is Σ a R(θ) d there is Σ a R(θ) D d in
+    units u_c with D = diag(s_c / u_c), since a rotation acts in each channel alone and D is one
+    number in each. So the atoms D d / ‖D d‖ are those of the model, whatever the scaling, and white
+    noise is the same in all coordinates. Channels in the same proportions have the same atoms.
+    """
     coder = model.coder
-    most = min(sparsity, coder.basis.n_coords)
-    return Coder(coder.atoms, coder.basis, most, coder.n_angles, coder.pursuit)
+    most = min(sparsity * model.n_channels, coder.basis.n_coords)
+    spans = [high - low for low, high in model.reading.get("ranges", [(0, 1)] * len(units))]
+    factor = np.array(spans) / np.array(units)
+    atoms = coder.atoms
+    if (factor != factor[0]).any():
+        scaled = atoms * (factor / factor.max())[coder.basis.channel]
+        norms = np.linalg.norm(scaled, axis=1, keepdims=True)
+        atoms = (scaled / norms).astype(np.float32)
+    return Coder(atoms, coder.basis, most, coder.n_angles, coder.pursuit)
 
 
 def coder_identity(coder: Coder) -> str:

@@ -1,4 +1,4 @@
-"""Images to be restored: read by window, each color by itself, and back in the type they had."""
+"""Images to be restored: read by window, in groups of colors, and back in the type they had."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dsc.counter import uniform_bits
 from dsc.engine import Engine, part_tasks
 from dsc.errors import DscError
 from dsc.images import Image, Tile, tiles_of, to_grey
+from dsc.restore.filling import first_filling
 from dsc.show import Stage
 from dsc.tiling import CHANNELS, Window, as_image, cut_window, n_colors
 
@@ -47,6 +48,33 @@ class Scale:
             return values.astype(np.float32)
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         return np.clip(np.rint(values), low, high).astype(dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Colors that are restored together, each in units of its own."""
+
+    colors: tuple[int, ...]  # by their numbers in the image
+    scales: tuple[Scale, ...]
+
+    def pixels_of(self, window: Window) -> tuple[NDArray[Any], Mask]:
+        """(y, x, channel) its pixels in a window, and which of them are missing."""
+        found = [color_of(window, color) for color in self.colors]
+        pixels, missing = (np.stack(parts, axis=2) for parts in zip(*found, strict=True))
+        return pixels, missing
+
+    def fill(self, pixels: NDArray[Any], missing: Mask) -> Floats:
+        """(y, x, channel) values in units of the scales, missing ones roughly filled."""
+        filled = [
+            first_filling(scale.apply(pixels[..., c]), missing[..., c])
+            for c, scale in enumerate(self.scales)
+        ]
+        return np.stack(filled, axis=2)
+
+    def undo(self, values: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """(y, x, channel) values of the image."""
+        own = [scale.undo(values[..., c], dtype) for c, scale in enumerate(self.scales)]
+        return np.stack(own, axis=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,9 +199,9 @@ def color_of(window: Window, color: int) -> tuple[NDArray[Any], Mask]:
     return pixels, missing
 
 
-def alpha_of(window: Window, n_colors: int) -> list[NDArray[Any]]:
-    """What of a tile stays as it is: its alpha channel, if it has one."""
-    return list(np.moveaxis(np.atleast_3d(window.inner())[:, :, n_colors:], 2, 0))
+def as_it_is(window: Window, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """(channel, y, x) a tile of an image, before it is restored."""
+    return np.moveaxis(np.atleast_3d(window.inner()), 2, 0).astype(dtype)
 
 
 @dataclass(frozen=True, eq=False)

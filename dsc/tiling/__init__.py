@@ -6,6 +6,7 @@ from dsc.tiling.output import Output
 from dsc.tiling.schema import KIND, VALUES
 from dsc.tiling.windows import (
     CHANNELS,
+    N_COLORS,
     Window,
     as_image,
     check_size,

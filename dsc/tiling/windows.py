@@ -162,7 +162,7 @@ def image_for(image: Any, reading: dict[str, Any], n_channels: int = 1) -> Image
     if len(planes) != n_channels:
         raise DscError(
             f"{planes[0].name}: found {len(planes)} channels, need {n_channels}, as the dictionary "
-            "has"
+            "has: give an image with so many, or learn from images like this one"
         )
     if "ranges" in reading:
         planes = [

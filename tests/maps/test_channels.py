@@ -80,11 +80,6 @@ def test_model__of_another_number_of_channels_is_refused(color, model, use):
         getattr(model, use)(color[..., 0] / 255)
 
 
-def test_restoring__takes_dictionaries_of_one_channel(color, model):
-    with pytest.raises(dsc.DscError, match="model: found 3 channels, need one"):
-        model.denoise(color)
-
-
 def test_ranges__are_those_of_the_dictionary(color, tmp_path):
     """A model of 12 bits in 16 gives back what it reads, and sees no other scale."""
     deep = color[..., 0].astype(np.uint16) * 16 + 100

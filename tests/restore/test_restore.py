@@ -323,7 +323,7 @@ def test_colors__are_restored_by_themselves_and_alpha_stays(
     grey = noisy.clip(0, 255).astype(np.uint8)
     image = np.stack([grey, grey[::-1], grey[:, ::-1], np.arange(80)[:, None] + 0 * grey], axis=2)
     image = image[:, :, [0, 3] if n_channels == 2 else slice(n_channels)].astype(np.uint8)
-    how = {"n_atoms": 4, "n_iterations": 1, "diameter": 5}
+    how = {"n_atoms": 4, "n_iterations": 1, "diameter": 5, "colors": "each"}
     found, full = denoise(image, 20, **how), inpaint(image, holes, **how)
     stored = denoise(image, 20, out=tmp_path / "a.zarr", **how)
     assert (np.moveaxis(stored.values, 0, 2) == found).all()
