@@ -17,7 +17,7 @@ class RestoreConfig(Options):
     """Options of `denoise` and `inpaint`, besides those of the engine."""
 
     diameter: int = option(11, "Pixels across a disk, unless a model is given.")
-    n_atoms: int = option(64, "Atoms in the dictionary, unless a model is given.")
+    n_atoms: int = option(32, "Atoms in the dictionary, unless a model is given.")
     n_iterations: int = option(20, "Passes over the patches that the dictionary is learned from.")
     basis: str = option(
         "disk", "Coordinates of a patch; pixels is a standard dictionary.", tuple(BASES)

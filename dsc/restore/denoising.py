@@ -1,10 +1,12 @@
 """`dsc.denoise`: noise removed by coding all overlapping disks of an image, in two steps.
 
 Pixels are in units of the noise. In the first step every disk is coded until what is left of it is
-what noise leaves; the coded disks are averaged to a first estimate. In the second the atoms of
-each disk are chosen in the first estimate, and the coefficients of the noisy disk are damped by
-what the first estimate says of their share of signal (a Wiener filter). The mean of both is the
-result. Missing pixels (NaN) are roughly filled for the disks around them, and stay missing.
+what noise leaves; the coded disks are averaged to a first estimate. Its coarse structure is that of
+the halved image, treated alike by the same atoms: there a disk spans twice as much, and structure
+stands out from the noise. In the second step the atoms of each disk are chosen in the first
+estimate, and the coefficients of the noisy disk are damped by what the first estimate says of their
+share of signal (a Wiener filter). The mean of both is the result. Missing pixels (NaN) are roughly
+filled for the disks around them, and stay missing.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from dsc.restore.pixels import (
     scan,
 )
 from dsc.restore.result import Restored, keep
+from dsc.restore.scales import LOST, correct, halve
 from dsc.show import Notice
 from dsc.tiling import Output, TileJob, Window, map_tiles, n_colors
 
@@ -109,8 +112,14 @@ class DenoiseStep:
 
 
 def edge_of(cleaner: Cleaner) -> int:
-    """Pixels around a tile that are cleaned with it: two steps reach so far."""
-    return 2 * (cleaner.coder.basis.diameter - 1)
+    """Pixels around a tile that are cleaned with it: an even number.
+
+    The second step needs `edge` pixels of the guide, which loses some on each side, one more where
+    half a square is left over, and is made of coarse disks, twice as large.
+    """
+    edge = cleaner.coder.basis.diameter - 1
+    least = 3 * edge + LOST + 1
+    return least + least % 2
 
 
 def denoise(
@@ -316,13 +325,22 @@ def denoise_tile(window: Window, step: DenoiseStep) -> NDArray[Any]:
 
 
 def clean_disks(noisy: Floats, cleaner: Cleaner) -> Floats:
-    """(y, x, channel) the mean of both steps, in units of the noise, from a tile and its margin."""
-    basis = cleaner.coder.basis
+    """(y, x, channel) the mean of both steps, in units of the noise, from a tile and its margin.
+
+    Its first row and column are even ones of the image: those of squares of 2 × 2 pixels.
+    """
+    basis, margin = cleaner.coder.basis, edge_of(cleaner)
     edge = basis.diameter - 1
-    first = average_disks((noisy,), basis, partial(_code, cleaner.coder))
-    inner = (slice(edge, -edge),) * 2
-    second = average_disks((noisy[inner], first), basis, partial(_filter, cleaner))
-    return np.asarray((first[inner] + second) / 2, np.float32)
+    around = margin - edge  # what the second step does not need
+    height, width = (size - 2 * around for size in noisy.shape[:2])
+    code = partial(_code, cleaner.coder)
+    first = average_disks((noisy[edge:-edge, edge:-edge],), basis, code)
+    coarse = average_disks((halve(noisy),), basis, code)
+    spare = around - 2 * edge - LOST
+    guide = correct(first, coarse)[spare : spare + height, spare : spare + width]
+    inner = noisy[around:-around, around:-around]
+    second = average_disks((inner, guide), basis, partial(_filter, cleaner))
+    return np.asarray((guide[edge:-edge, edge:-edge] + second) / 2, np.float32)
 
 
 def measure_removed(window: Window, maps: NDArray[Any]) -> NDArray[np.float64]:

@@ -115,15 +115,18 @@ class Subject:
         return cut_window(self.image, *place, margin, raw=True, beside=self.mask)
 
     def sample(self, seed: int, diameter: int) -> list[Place]:
-        """Parts that stand for it: all of it if it is small, else places by chance."""
+        """Parts that stand for it: all of it if it is small, else places by chance.
+
+        Their first rows and columns are even.
+        """
         height, width = self.image.shape
         if self.is_small:
             return [(slice(0, height), slice(0, width))]
         side = max(ACROSS, 2 * diameter)
         tall, wide = min(side, height), min(side, width)
         bits = uniform_bits(seed, "restore windows", np.arange(2 * WINDOWS))
-        tops = (bits[:WINDOWS] % np.uint64(height - tall + 1)).tolist()
-        lefts = (bits[WINDOWS:] % np.uint64(width - wide + 1)).tolist()
+        tops = (bits[:WINDOWS] % np.uint64(height - tall + 1) // 2 * 2).tolist()
+        lefts = (bits[WINDOWS:] % np.uint64(width - wide + 1) // 2 * 2).tolist()
         return [(slice(y, y + tall), slice(x, x + wide)) for y, x in zip(tops, lefts, strict=True)]
 
     def map_windows(
