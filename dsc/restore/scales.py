@@ -45,12 +45,13 @@ def correct(fine: Floats, coarse: Floats) -> Floats:
 def _binomial(values: Floats, axis: int) -> Floats:
     """Means of three with the weights 1, 2, 1."""
     v = np.moveaxis(values, axis, 0)
-    return np.moveaxis((v[:-2] + 2 * v[1:-1] + v[2:]) / 4, 0, axis)
+    means = np.asarray((v[:-2] + 2 * v[1:-1] + v[2:]) / 4, np.float32)
+    return np.moveaxis(means, 0, axis)
 
 
 def _twice(values: Floats, axis: int) -> Floats:
     """Two pixels of each value but the first and the last, by linear interpolation."""
     v = np.moveaxis(values, axis, 0)
     near, before, after = 3 * v[1:-1], v[:-2], v[2:]
-    pairs = np.stack([near + before, near + after], axis=1) / 4
-    return np.moveaxis(pairs.reshape(-1, *v.shape[1:]), 0, axis)
+    pairs = np.stack([near + before, near + after], axis=1).reshape(-1, *v.shape[1:])
+    return np.moveaxis(np.asarray(pairs / 4, np.float32), 0, axis)
