@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from numpy.typing import NDArray
 
 import dsc
@@ -20,6 +21,7 @@ from dsc.cli.options import (
     json_option,
     options_of,
     page_option,
+    say,
     stacked,
 )
 from dsc.dictionary import load_dictionary
@@ -105,6 +107,8 @@ class ImageOutput:
     def write(self, pixels: NDArray[Any], like: Image) -> None:
         """Write a file; a store is written already."""
         if self.path is not None:
+            if self.path.suffix.lower() == ".png" and (n_missing := int(np.isnan(pixels).sum())):
+                say(f"note: {n_missing:,} missing values (NaN) are black in {self.path}", True)
             write_pixels(self.path, pixels, like.pixels())
 
 

@@ -48,6 +48,7 @@ from dsc.restore.scales import LOST, correct, halve
 from dsc.show import Notice
 from dsc.tiling import Output, TileJob, Window, map_tiles, n_colors
 
+NAME = "remove the noise"
 NOISE = 1.04**2  # energy per pixel, in units of that of the noise, at which coding stops
 GUIDE = 0.15**2  # the same for the first estimate
 SPARSITY = 20  # atoms per disk at most; nearly all need fewer
@@ -136,8 +137,8 @@ def denoise(
     image
         (y, x) whole numbers or floats, or the path of an image, which is read by window if it is a
         Zarr array or an OME-Zarr. Colors of (y, x, color) are coded together; each by itself with
-        `colors="each"`, or by a model of one channel; alpha stays. NaN is a missing pixel, and
-        stays one.
+        `colors="each"`, which is better if they have little in common, or by a model of one
+        channel; alpha stays. NaN is a missing pixel, and stays one.
     sigma
         Standard deviation of the noise, in the units of the image; estimated if it is not given.
     model
@@ -233,7 +234,7 @@ def scaled_group(colors: tuple[int, ...], levels: list[float], found: Found) -> 
 
 def _job(subject: Subject, step: DenoiseStep) -> TileJob:
     return TileJob(
-        "remove the noise",
+        NAME,
         denoise_tile,
         step,
         margin=step.margin,
@@ -265,7 +266,7 @@ def _denoise_whole(
             found[color] = known.keep_image(channel, pixels[color], found[color])
     each = found[: subject.n_colors].astype(np.float64) - np.stack(pixels)
     facts = {"sigma": levels, "removed": float(np.std(each[~np.isnan(each)]))}
-    return keep(subject, found, facts, out, engine)
+    return keep(subject, found, facts, out, engine, NAME)
 
 
 def _denoise_tiles(

@@ -43,6 +43,7 @@ from dsc.tiling import Output, TileJob, Window, map_tiles
 # error per pixel at which coding stops, in units of the variance of the known pixels
 LEVELS = tuple(float(level) for level in np.geomspace(0.3, 0.03, 12) ** 2)
 LEARNING = 0.09**2  # the same while the dictionary is learned
+NAME = "fill the missing pixels"
 SPARSITY = 10  # atoms per disk at most
 TILE = 512  # of a large image: all rounds of a tile need many pixels around it
 NOTHING = "found no missing pixel: say which ones with a mask (--mask)"
@@ -166,9 +167,9 @@ def inpaint_image(
         step = InpaintStep(tuple(fillers), subject.dtype)
         if subject.is_small:
             whole = _fill_whole(subject.window(places[0]), step, engine)
-            return keep(subject, whole, facts, out, engine)
+            return keep(subject, whole, facts, out, engine, NAME)
         job = TileJob(
-            "fill the missing pixels",
+            NAME,
             inpaint_tile,
             step,
             margin=step.margin,

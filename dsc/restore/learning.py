@@ -90,7 +90,7 @@ def coder_of(model: Dictionary, sparsity: int, units: Sequence[float]) -> Coder:
     noise is the same in all coordinates. Channels in the same proportions have the same atoms.
     """
     coder = model.coder
-    most = min(sparsity * model.n_channels, coder.basis.n_coords)
+    most = min(sparsity, coder.basis.n_coords)
     spans = [high - low for low, high in model.reading.get("ranges", [(0, 1)] * len(units))]
     factor = np.array(spans) / np.array(units)
     atoms = coder.atoms

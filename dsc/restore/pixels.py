@@ -243,7 +243,9 @@ def scan_tile(tile: Tile, subject: Subject) -> Found:
         pixels, missing = color_of(window, color)
         known = pixels[~missing]
         if known.dtype.kind == "f" and np.isinf(pixels).any():
-            raise DscError(f"{subject.image.name}: found infinite values, need finite ones")
+            raise DscError(
+                f"{subject.image.name}: found infinite values, need finite ones: replace them"
+            )
         low.append(float(known.min()) if known.size else np.inf)
         high.append(float(known.max()) if known.size else -np.inf)
         n_nan += int(np.isnan(pixels).sum()) if pixels.dtype.kind == "f" else 0

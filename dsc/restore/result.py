@@ -45,13 +45,17 @@ def keep(
     facts: dict[str, Any],
     out: Output,
     engine: Engine,
+    name: str,
 ) -> Restored:
-    """A restored image (channel, y, x) that is in memory, there or written to a store."""
+    """A restored image (channel, y, x) that is in memory, there or written to a store.
+
+    `name` says what was done to it.
+    """
     image = subject.assemble(channels)
     if out.url is None:
         return Restored(facts, subject.dtype, image)
     job = TileJob(
-        "write the image",
+        name,
         copy_tile,
         None,
         margin=0,

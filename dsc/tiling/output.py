@@ -120,10 +120,16 @@ def identity_of(*parts: Any) -> str:
 def ome_metadata(
     name: str, channels: Sequence[str], low: NDArray[Any], high: NDArray[Any]
 ) -> dict[str, Any]:
-    """What viewers of OME-Zarr 0.5 read: axes, the one level, and a name for each channel."""
+    """What viewers of OME-Zarr 0.5 read: axes, the one level, and a name for each channel.
+
+    Each is shown from its least to its largest value, colors from the least to the largest of all.
+    """
     axes = [{"name": "c", "type": "channel"}, *({"name": n, "type": "space"} for n in "yx")]
     scale = [{"type": "scale", "scale": [1.0, 1.0, 1.0]}]
-    shown = []
+    shown, colors = [], [number for number, label in enumerate(channels) if label in OWN_COLOURS]
+    low, high = np.array(low), np.array(high)
+    if colors:
+        low[colors], high[colors] = np.fmin.reduce(low[colors]), np.fmax.reduce(high[colors])
     for number, (label, least, most) in enumerate(zip(channels, low, high, strict=True)):
         first, last = (float(v) if np.isfinite(v) else 0.0 for v in (least, most))
         last = last if last > first else first + 1

@@ -197,7 +197,8 @@ def _array_image(array: ArrayLike, raw: bool) -> Image:
     is_color = raw and values.ndim == 3 and values.shape[2] in CHANNELS
     if not (values.ndim == 2 or is_color) or not values.size:
         colors = ", or (y, x, color) with 2 to 4 channels" if raw else ""
-        raise DscError(f"image: found shape {values.shape}, need (y, x){colors}")
+        remedy = ": take one of its channels" if values.ndim == 3 else ""
+        raise DscError(f"image: found shape {values.shape}, need (y, x){colors}{remedy}")
     if values.dtype.kind not in "biuf":
         raise DscError(f"image: found values of type {values.dtype}, need real numbers")
     if raw:
@@ -212,7 +213,7 @@ def check_size(image: Image, diameter: int) -> None:
     if min(image.shape) < diameter:
         raise DscError(
             f"{image.name}: found shape {image.shape}, need (y, x) of at least {diameter} × "
-            f"{diameter}, the diameter of the dictionary"
+            f"{diameter}, the diameter of the dictionary: take a dictionary of a smaller one"
         )
 
 

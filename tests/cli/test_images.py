@@ -178,6 +178,18 @@ def test_reconstruct__floats_keep_their_levels_as_png(dsc, folder, tmp_path):
     assert levels[:, :10].mean() < 4
 
 
+def test_out__png_has_no_missing_pixels_and_says_so(dsc, folder, tmp_path):
+    image = np.load(folder / "half.npy").astype(np.float32)
+    image[3, 4:9] = np.nan
+    np.save(tmp_path / "nan.npy", image)
+    words = ["denoise", tmp_path / "nan.npy", "--model", folder / "model.zarr", "--sigma", "0.1"]
+    said = dsc(*words, "--out", tmp_path / "a.png")
+    assert "note: 5 missing values (NaN) are black in" in said.stderr
+    assert (read(tmp_path / "a.png")[3, 4:9] == 0).all()
+    assert "note" not in dsc(*words, "--out", tmp_path / "a.npy").stderr
+    assert np.isnan(np.load(tmp_path / "a.npy")).sum() == 5
+
+
 def test_denoise__never_removes_more_than_the_noise(dsc, folder, tmp_path):
     words = ["--sigma", "0.5", "--json", *FAST]
     result = dsc("denoise", folder / "noisy.png", "--out", tmp_path / "a.png", *words)

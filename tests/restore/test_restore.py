@@ -338,6 +338,10 @@ def test_colors__are_restored_by_themselves_and_alpha_stays(
     ome = json.loads((tmp_path / "a.zarr/zarr.json").read_text())["attributes"]["ome"]
     labels = [one["label"] for one in ome["omero"]["channels"]]
     assert labels == list(CHANNELS[n_channels])
+    assert ome["multiscales"][0]["name"] == "remove the noise"
+    shown = [one["window"] for one in ome["omero"]["channels"] if one["label"] != "alpha"]
+    colors = stored.values[: len(shown)]
+    assert all((one["start"], one["end"]) == (colors.min(), colors.max()) for one in shown)
 
 
 def test_sigma__is_checked_on_all_colors_at_once():
