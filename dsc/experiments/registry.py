@@ -19,6 +19,7 @@ from dsc.experiments.rotation_quality import EXPERIMENT as QUALITY
 from dsc.experiments.rotation_speed import EXPERIMENT as SPEED
 from dsc.experiments.sweeps import EXPERIMENTS as SWEEPS
 from dsc.experiments.texture_bins import EXPERIMENT as TEXTURES
+from dsc.experiments.texture_choices import EXPERIMENT as CHOOSING
 from dsc.experiments.texture_mosaic import EXPERIMENT as MOSAIC
 from dsc.experiments.toy import EXPERIMENT as TOY
 
@@ -32,6 +33,7 @@ IN_ORDER = (
     QUALITY,
     SPEED,
     TEXTURES,
+    CHOOSING,
     MOSAIC,
     RESTORING,
     ORIENTATION,

@@ -36,6 +36,11 @@ class TextureConfig(Options):
         METHODS,
     )
     patches_per_image: int = option(4000, "Random patches of every training image to learn from.")
+    unit: bool = option(
+        False,
+        "Learn from patches of norm one, so that strong and weak ones count alike. Labels of "
+        "patches do not depend on their contrast either way.",
+    )
     stride: int = option(1, "Pixels between the patches that are labelled.")
     histogram: str = option(
         "both",
@@ -64,6 +69,8 @@ class TextureConfig(Options):
             {"patches_per_image": 1, "stride": 1, "n_atoms": 1, "sparsity": 1, "n_iterations": 0}
         )
         problems += self._count_problems({"seed": 0}) + self._choice_problems()
+        if not isinstance(self.unit, bool):
+            problems.append(f"unit: found {self.unit!r}, need True or False")
         try:
             check_diameter(self.diameter)
         except DscError as error:
@@ -107,6 +114,7 @@ class TextureConfig(Options):
         return PatchConfig(
             diameter=self.diameter,
             center=True,
+            unit=self.unit,
             per_image=self.patches_per_image,
             rotate=ROTATIONS if self.method == "augmented" else (),
             seed=self.seed,
