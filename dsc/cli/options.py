@@ -114,7 +114,10 @@ def _option(field: dataclasses.Field[Any], hint: Any, default: Any) -> Decorator
         one = typing.get_args(kind)[0]
         return click.option(name, type=one, nargs=2, metavar="LOW HIGH", default=default, help=text)
     if typing.get_origin(hint) is tuple:
-        return click.option(name, multiple=True, type=kind, default=default, help=text)
+        shown = bool(default)
+        return click.option(
+            name, multiple=True, type=kind, default=default, show_default=shown, help=text
+        )
     return click.option(
         name,
         type=click.Choice(choices) if choices else kind,
@@ -176,8 +179,9 @@ def config_option(command: Command) -> Command:
         ]
         if wrong:
             raise DscError("\n".join(wrong))
-        lists = [p.name for p in ctx.command.params if p.nargs < 0]
-        options |= {n: [options[n]] for n in lists if isinstance(options.get(n or ""), str)}
+        lists = [p.name for p in ctx.command.params if p.nargs < 0 or getattr(p, "multiple", False)]
+        single = {n: options[n] for n in lists if n and not isinstance(options.get(n, []), list)}
+        options |= {n: [value] for n, value in single.items()}
         ctx.default_map = {**(ctx.default_map or {}), **options}
 
     return click.option(

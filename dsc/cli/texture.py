@@ -79,7 +79,7 @@ def fit(images: str, as_json: bool, **options: Any) -> None:
         "n_images": len(data),
         "classes": list(model.label_names),
         "share": Run(Path(target.path)).share,
-        "mse": float(model.history[:, -1].mean()),
+        "mse": model.mse,
         "atoms_sha256": model.sha256,
         "seconds": time.perf_counter() - begin,
         "out": target.path,
@@ -341,7 +341,7 @@ def sweep(images: str, as_json: bool, **options: Any) -> None:
         mark = "  <- the winner" if best is result.winner else ""
         lines.append(
             f"{method:<10}  {best.mean:.4f} ± {best.std:.4f}  M = {best.config.n_atoms}, "
-            f"N = {best.config.diameter}, K = {best.config.sparsity}{mark}"
+            f"N = {best.config.sizes}, K = {best.config.sparsity}{mark}"
         )
     if len(lines) > 1:
         lines.append(CAUTION)

@@ -18,7 +18,9 @@ from dsc.experiments.result import Experiment, Options, Result
 from dsc.experiments.rotation_quality import EXPERIMENT as QUALITY
 from dsc.experiments.rotation_speed import EXPERIMENT as SPEED
 from dsc.experiments.sweeps import EXPERIMENTS as SWEEPS
+from dsc.experiments.texture_augmentation import EXPERIMENT as AUGMENTATION
 from dsc.experiments.texture_bins import EXPERIMENT as TEXTURES
+from dsc.experiments.texture_choices import EXPERIMENT as CHOOSING
 from dsc.experiments.texture_mosaic import EXPERIMENT as MOSAIC
 from dsc.experiments.toy import EXPERIMENT as TOY
 
@@ -32,6 +34,8 @@ IN_ORDER = (
     QUALITY,
     SPEED,
     TEXTURES,
+    CHOOSING,
+    AUGMENTATION,
     MOSAIC,
     RESTORING,
     ORIENTATION,

@@ -22,8 +22,8 @@ WINDOWS = (1, 15, 31, 47)  # pixels across the squares that vote
 CUT = 128  # pixels across a training image
 WAVE = 24  # pixels by which borders swing
 ROTATIONAL, STANDARD = METHODS[0], METHODS[2]
-FULL = TextureConfig(n_atoms=50, diameter=15, patches_per_image=2000)
-QUICK = TextureConfig(n_atoms=8, diameter=9, patches_per_image=200, n_iterations=3, stride=4)
+FULL = TextureConfig(n_atoms=50, diameter=(15,), patches_per_image=2000)
+QUICK = TextureConfig(n_atoms=8, diameter=(9,), patches_per_image=200, n_iterations=3, stride=4)
 
 Floats = NDArray[np.float32]
 

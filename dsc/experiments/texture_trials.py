@@ -51,7 +51,7 @@ class Size:
 
 
 FULL = Size(TextureConfig(patches_per_image=2000), None, 2, (2, 5))
-SMALL = TextureConfig(n_atoms=4, diameter=7, patches_per_image=200, stride=3, n_iterations=3)
+SMALL = TextureConfig(n_atoms=4, diameter=(7,), patches_per_image=200, stride=3, n_iterations=3)
 QUICK = Size(SMALL, 4, 1, (1, 3))
 
 
@@ -91,14 +91,16 @@ def _trial(data: Dataset, half: int, config: TextureConfig, engine: Engine) -> T
     held = _some(data, unseen)
 
     def counted(images: Sequence[Image]) -> Integers:
-        features = count_labels(images, model.labeller, engine)
-        return joined_counts(features, [p.name for p in images], len(model.atoms))
+        features = count_labels(images, model.labellers, engine)
+        names = [image.name for image in images]
+        found: Integers = joined_counts(features, names, model.labellers)[0]
+        return found
 
     greys = [image.whole() for image in held.images]
     rotated = (open_images([rotated_middle(grey, angle) for grey in greys]) for angle in ANGLES)
     return Trial(
         model.image_label,
-        model.image_count,
+        model.image_count[0],
         unseen,
         label_indices(held, model.label_names),
         counted(held.images),

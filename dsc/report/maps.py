@@ -27,11 +27,11 @@ def map_files(images: Sequence[Image], folder: Path) -> list[Path]:
 def write_maps(model: TextureModel, images: Sequence[Image], folder: Path) -> None:
     """Write the class map of every image as a PNG of colours, black where there is no class."""
     files = map_files(images, folder)
-    check_images(images, model.config.diameter)
+    check_images(images, model.labellers.diameter)
     folder.mkdir(parents=True, exist_ok=True)
     colours = class_colours(len(model.label_names))
     for image, path in zip(images, files, strict=True):
-        PIL.Image.fromarray(paint(label_map(model.labeller, image), colours)[..., :3]).save(path)
+        PIL.Image.fromarray(paint(label_map(model.labellers, image), colours)[..., :3]).save(path)
 
 
 @contextmanager

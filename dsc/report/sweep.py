@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from dsc.report import figures as look
+from dsc.report.paper import SUITE, validated
 from dsc.report.render import Page, Place, plural
 from dsc.texture import CAUTION, SettingResult, SweepResult
 
@@ -16,6 +17,9 @@ KIND = "dsc texture sweep report"  # by which we know a report.json of ours
 COLOURS = (look.ACCENT, look.SECOND, look.INK, look.SOFT, look.PALE)
 MARKERS, LINES = "osD^v", ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))  # of sparsities
 MOST_TICKS = 8
+BESIDE = (
+    "In brackets what the paper prints for the setting, on the same images: cited, not run here."
+)
 
 
 def write_sweep_report(folder: Path, result: SweepResult) -> None:
@@ -34,21 +38,40 @@ def sweep_table(result: SweepResult) -> str:
         "training images held out; the best setting of each method is bold. Bins of the "
         f"histograms: {result.sweep.base.histogram}.",
     ]
+    if is_of_the_paper(result):
+        lines += ["", BESIDE]
     if len(grid.method) > 1:
         lines += ["", CAUTION]
     for method, best in result.winners.items():
         header = ["N", "K", *(f"M = {n_atoms}" for n_atoms in grid.n_atoms)]
         rows = [
             [
-                str(row[0].config.diameter),
+                row[0].config.sizes,
                 str(row[0].config.sparsity),
-                *(f"**{percent(one)}**" if one == best else percent(one) for one in row),
+                *(_cell(result, one, one == best) for one in row),
             ]
             for row in _rows(result, method)
         ]
         lines += ["", f"## {method}", ""]
         lines += ["| " + " | ".join(row) + " |" for row in (header, ["---:"] * len(header), *rows)]
     return "\n".join(lines) + "\n"
+
+
+def is_of_the_paper(result: SweepResult) -> bool:
+    """Whether it is of the training images that the paper cross-validated."""
+    return Path(str(result.options.get("images", ""))).name == SUITE
+
+
+def printed(result: SweepResult, one: SettingResult) -> float | None:
+    """The paper's accuracy with a setting, in percent; None if it has none on these images."""
+    found = validated(one.config) if is_of_the_paper(result) else None
+    return None if found is None else round(100 * found, 1)
+
+
+def _cell(result: SweepResult, one: SettingResult, is_best: bool) -> str:
+    text = f"**{percent(one)}**" if is_best else percent(one)
+    paper = printed(result, one)
+    return text if paper is None else f"{text} ({paper:.1f})"
 
 
 def percent(one: SettingResult) -> str:
@@ -64,7 +87,7 @@ def plot_sweep(result: SweepResult, method: str, low: float) -> Figure:
         axes = figure.add_subplot()
         for row in _rows(result, method):
             config = row[0].config
-            i, j = grid.diameter.index(config.diameter), grid.sparsity.index(config.sparsity)
+            i, j = grid.diameter.index(config.diameter[0]), grid.sparsity.index(config.sparsity)
             points = sorted((one.config.n_atoms, one.mean) for one in row)
             axes.plot(
                 *zip(*points, strict=True),
@@ -74,7 +97,7 @@ def plot_sweep(result: SweepResult, method: str, low: float) -> Figure:
                 markersize=4.5,
                 linewidth=1.4,
                 clip_on=False,
-                label=f"N = {config.diameter}, K = {config.sparsity}",
+                label=f"N = {config.sizes}, K = {config.sparsity}",
             )
         axes.set(xlabel="atoms per class (M)", ylabel="accuracy", xscale="log")
         ticks = sorted(grid.n_atoms)[:: -(-len(grid.n_atoms) // MOST_TICKS)]
@@ -103,6 +126,8 @@ def _page(result: SweepResult) -> Page:
         "rows": {m: [[index(one) for one in row] for row in _rows(result, m)] for m in methods},
         "accuracy": [percent(one) for one in result.results],
         "caution": CAUTION if len(methods) > 1 else "",
+        "paper": [printed(result, one) for one in result.results],
+        "beside": BESIDE if is_of_the_paper(result) else "",
     }
     return Page(
         "sweep.html",

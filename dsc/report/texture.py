@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from os import PathLike
@@ -15,6 +14,7 @@ import numpy as np
 from dsc.errors import DscError
 from dsc.report import texture_figures as plots
 from dsc.report.figures import draw
+from dsc.report.paper import CITED, SUITES
 from dsc.report.render import Page, Place
 from dsc.report.texture_images import COLUMNS, Bytes, Gallery
 from dsc.show import mosaic
@@ -40,28 +40,6 @@ DECIDES = {  # whom an image is given the class of
     "svm": "the class that a support vector machine with the exponential χ² kernel tells from the "
     "histogram",
 }
-SUITES = ("Outex_TC_00010", "Outex_tl84")  # the data of the paper, and the same by another lamp
-CITED = tuple(  # what the paper prints
-    Method(
-        method, setting, accuracy, f"the paper, on {SUITES[0]}: cited, not run", "cited", SUITES[0]
-    )
-    for method, accuracy, setting in (
-        ("R-K-SVD", 1.0, "M = 100, N = 15, K = 1"),
-        ("standard K-SVD", 0.4432, "M = 100, N = 11, K = 3"),
-        ("augmented K-SVD", 0.5635, "M = 100, N = 15, K = 1"),
-        ("FV-CNN", 0.5471, "64 features"),
-        ("FV-CNN", 0.6487, "augmented training set"),
-        ("ResNet50", 0.9945, "pretrained, augmented"),
-        ("InceptionV3", 0.9944, "pretrained, augmented"),
-        ("DenseNet169", 0.9983, "pretrained, augmented"),
-        ("Hadizadeh 2015", 0.9730, ""),
-        ("Shrivastava et al. 2015", 0.9919, ""),
-        ("Zand et al. 2015", 0.9838, ""),
-        ("Liu et al. 2016", 0.9987, ""),
-        ("Marcos et al. 2016", 0.9995, ""),
-        ("Depeursinge et al. 2017", 0.9956, ""),
-    )
-)
 
 
 def write_texture_report(
@@ -89,7 +67,7 @@ def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dic
     """All numbers of the report."""
     model, data = evaluation.model, evaluation.data
     trained = () if data.train is None else data.train.images
-    windows = (math.prod(model.labeller.grid(one.shape)) for one in trained)
+    windows = (model.labellers.n_windows(one.shape) for one in trained)
     n_train = len(model.image_label)
     others = evaluation.with_other_histograms()
     rows = [
@@ -107,7 +85,11 @@ def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dic
         else f"{len(data.test):,} test images of {data.name}; a model fitted to {n_train:,} images",
         **_images_of(data, model),
         "is_fitted_here": bool(trained),
-        "config": {**asdict(model.config), "n_angles": model.labeller.n_angles},
+        "config": {
+            **asdict(model.config),
+            "diameter": list(model.config.diameter),
+            "n_angles": model.labellers.each[0].n_angles,
+        },
         "accuracy": evaluation.accuracy,
         "accuracy_by_angle": evaluation.accuracy_by_angle,
         "confusion": evaluation.confusion.tolist(),
@@ -121,6 +103,7 @@ def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dic
         "atoms_sha256": model.sha256,
         "numerics": model.numerics,
         "version": __version__,
+        "dictionaries": list(model.config.names(model.label_names)),
         "history": model.history.tolist(),
     }
 
@@ -192,12 +175,12 @@ def _figures(facts: dict[str, Any], gallery: Gallery) -> dict[str, Any]:
     names = facts["label_names"]
     figures = {
         "confusion": plots.plot_confusion(facts["confusion"], names),
-        "atoms": plots.plot_atoms(gallery.atoms, names),
+        "atoms": plots.plot_atoms(gallery.atoms, facts["dictionaries"]),
     }
     if facts["accuracy_by_angle"]:
         figures["angles"] = plots.plot_angles(facts["accuracy_by_angle"], facts["accuracy"])
     if any(facts["history"]):
-        figures["history"] = plots.plot_errors(facts["history"], names)
+        figures["history"] = plots.plot_errors(facts["history"], facts["dictionaries"])
     if facts["curve"]:
         figures["curve"] = plots.plot_curve(facts["curve"]["counts"], facts["curve"]["lines"])
     if gallery.maps:
@@ -209,8 +192,9 @@ def _figures(facts: dict[str, Any], gallery: Gallery) -> dict[str, Any]:
 
 def _images(facts: dict[str, Any], evaluation: Evaluation, gallery: Gallery) -> dict[str, Any]:
     """What else the template draws."""
-    count = evaluation.model.atom_count
+    count = np.concatenate([one.atom_count for one in evaluation.model.scales])
     angles = facts["accuracy_by_angle"]
+    colours = class_colours(len(facts["label_names"]))
     return {
         "n_right": int((evaluation.truth == evaluation.prediction.labels).sum()),
         "bins": BINS[evaluation.model.config.histogram],
@@ -220,10 +204,10 @@ def _images(facts: dict[str, Any], evaluation: Evaluation, gallery: Gallery) -> 
         "most_wrong": MOST_WRONG,
         "maps": gallery.maps,
         "mistakes": gallery.mistakes,
-        "colours": ["#" + bytes(c.tolist()).hex() for c in class_colours(len(count))],
+        "colours": ["#" + bytes(c.tolist()).hex() for c in colours],
         "strips": [list(_strips(disks)) for disks in gallery.atoms],
         "uses": [(int(uses.max()), int(uses.min())) for uses in count],
-        "all_atoms": gallery.atoms.shape[1] == count.shape[1],
+        "all_atoms": len(gallery.atoms[0]) == count.shape[1],
     }
 
 

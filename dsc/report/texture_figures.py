@@ -147,10 +147,10 @@ def plot_errors(history: Sequence[Sequence[float]], names: Sequence[str]) -> Fig
     return figure
 
 
-def plot_atoms(atoms: Bytes, names: Sequence[str]) -> Figure:
-    """The most used atoms of each class in a row, (label, atom, y, x, 2)."""
+def plot_atoms(atoms: Sequence[Bytes], names: Sequence[str]) -> Figure:
+    """The most used atoms of each dictionary in a row, (atom, y, x, 2) each."""
     rows = [[mosaic(disks[:COLUMNS], COLUMNS)] for disks in atoms]
-    return _tiled(rows, [_short(name) for name in names], 0.5 * min(COLUMNS, atoms.shape[1]))
+    return _tiled(rows, [_short(name) for name in names], 0.5 * min(COLUMNS, len(atoms[0])))
 
 
 def plot_maps(maps: Sequence[ClassMap]) -> Figure:

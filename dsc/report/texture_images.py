@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dsc.images import Image
 from dsc.show import atom_shades
-from dsc.texture import Evaluation, TextureModel, class_colours, paint, spread, unit_range
+from dsc.texture import Evaluation, TextureModel, class_colours, label_map, paint, unit_range
 
 COLUMNS = 10  # atoms in a row
 N_MAPS = 6  # images whose class map is shown
@@ -32,7 +32,7 @@ class ClassMap:
     predicted: str
     image: Bytes  # (y, x) greys
     painted: Bytes  # (y, x, 4) colours of the classes, of the same size
-    # (label, share of the labelled patches) of the classes that occur, most first
+    # (label, share of the pixels with a class) of the classes that occur, most first
     shares: list[tuple[int, float]]
 
 
@@ -53,8 +53,8 @@ class Mistake:
 class Gallery:
     """The images of a report."""
 
-    # (label, atom, y, x, 2) grey and alpha of each class's most used atoms, as many as fit
-    atoms: Bytes
+    # of each dictionary (atom, y, x, 2) grey and alpha of the most used atoms, as many as fit
+    atoms: list[Bytes]
     maps: list[ClassMap]  # test images with the class of each patch
     # an example of every pair of confused classes, most often confused first
     mistakes: list[Mistake]
@@ -83,20 +83,22 @@ def choose_images(evaluation: Evaluation) -> list[int]:
     return [*wrong, *right[first][::step].tolist()][:N_MAPS]
 
 
-def draw_atoms(model: TextureModel) -> Bytes:
-    """(label, atom, y, x, 2) the atoms of each class, most used first; whole rows of them."""
-    n_labels, n_atoms = model.atom_count.shape
-    side = model.basis.diameter
-    fit = ATOM_PIXELS // (n_labels * side**2)
+def draw_atoms(model: TextureModel) -> list[Bytes]:
+    """(atom, y, x, 2) the atoms of each dictionary, most used first; whole rows of them."""
+    n_labels, n_atoms = len(model.label_names), model.config.n_atoms
+    fit = ATOM_PIXELS // (n_labels * sum(one.basis.diameter**2 for one in model.scales))
     n_drawn = min(n_atoms, max(COLUMNS, fit - fit % COLUMNS))
-    order = np.argsort(-model.atom_count, axis=1, kind="stable")[:, :n_drawn, None]
-    atoms = np.take_along_axis(model.atoms, order, axis=1)
-    disks = atom_shades(model.basis.to_image(atoms.reshape(-1, model.basis.n_coords)))
-    return disks.reshape(n_labels, n_drawn, side, side, 2)
+    drawn: list[Bytes] = []
+    for one in model.scales:
+        order = np.argsort(-one.atom_count, axis=1, kind="stable")[:, :n_drawn, None]
+        atoms = np.take_along_axis(one.atoms, order, axis=1)
+        disks = atom_shades(one.basis.to_image(atoms.reshape(-1, one.basis.n_coords)))
+        drawn += list(disks.reshape(n_labels, n_drawn, *disks.shape[1:]))
+    return drawn
 
 
 def label_shares(labels: NDArray[np.integer], n_labels: int) -> list[tuple[int, float]]:
-    """(class, share of the labelled patches) of the classes that occur, most first."""
+    """(class, share of the pixels with a class) of the classes that occur, most first."""
     count = np.bincount(labels[labels >= 0].ravel(), minlength=n_labels)
     order = np.argsort(-count, kind="stable")
     total = max(1, int(count.sum()))
@@ -112,8 +114,7 @@ def small_grey(image: Image, side: int) -> Bytes:
 def _map(evaluation: Evaluation, index: int, side: int) -> ClassMap:
     model, image = evaluation.model, evaluation.data.test.images[index]
     n_labels = len(model.label_names)
-    labels, _ = model.labeller.label_image(image)
-    whole = spread(labels, image.shape, model.basis.diameter // 2, model.config.stride)
+    whole = label_map(model.labellers, image)
     painted = paint(whole, class_colours(n_labels))
     return ClassMap(
         name=image.name,
@@ -121,7 +122,7 @@ def _map(evaluation: Evaluation, index: int, side: int) -> ClassMap:
         predicted=model.label_names[evaluation.prediction.labels[index]],
         image=small_grey(image, side),
         painted=_fitted(painted, side, PIL.Image.Resampling.NEAREST),
-        shares=label_shares(labels, n_labels),
+        shares=label_shares(whole, n_labels),
     )
 
 

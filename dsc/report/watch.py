@@ -65,7 +65,7 @@ def _with_settings(card: Card, settings: list[dict[str, Any]]) -> Card:
     scored.sort(key=lambda pair: -pair[0])
     cards = [
         Card(
-            f"{config['method']}, M = {config['n_atoms']}, N = {config['diameter']}, "
+            f"{config['method']}, M = {config['n_atoms']}, N = {_sizes(config['diameter'])}, "
             f"K = {config['sparsity']}",
             progress=(accuracy, f"accuracy {accuracy:.4f}"),
         )
@@ -74,6 +74,11 @@ def _with_settings(card: Card, settings: list[dict[str, Any]]) -> Card:
     total = settings[-1]["total"]
     numbers = {"settings": f"{len(settings)} of {total}"}
     return replace(card, numbers=numbers, cards=(*card.cards, *cards))
+
+
+def _sizes(diameter: int | list[int]) -> str:
+    """One diameter, as in logs of earlier versions, or several, for people."""
+    return " + ".join(map(str, diameter if isinstance(diameter, list) else [diameter]))
 
 
 def _is_finished(path: Path) -> bool:

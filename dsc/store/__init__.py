@@ -12,7 +12,7 @@ from dsc.store.objects import (
     sha256,
     zarr_store,
 )
-from dsc.store.schema import FORMAT, NEWEST, Variable, kinds, register, schema_of
+from dsc.store.schema import FORMAT, NARROW, NEWEST, Variable, kinds, register, schema_of
 from dsc.store.shards import shard_rows
 from dsc.store.store import Store, is_finished, open_dataset, open_store
 from dsc.store.store import open_lazily as open  # noqa: A004

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -43,11 +44,16 @@ def basis_sizes(basis: SteerableBasis) -> dict[str, int]:
     return {"pixel": basis.n_pixels, "coord": basis.n_coords}
 
 
-def read_basis(store: Store) -> SteerableBasis:
-    """The basis of a store, whose attributes name it (`basis`, `diameter`)."""
+def read_basis(
+    store: Store, diameter: int | None = None, place: Callable[[str], str] = str
+) -> SteerableBasis:
+    """The basis of a store, whose attributes name it (`basis`, `diameter`).
+
+    Of several the one of a diameter; `place` says where an array of it is.
+    """
     with as_written(store.url, "a basis"):
         name = str(store.attributes["basis"])
-        diameter = check_diameter(store.attributes["diameter"])
-        arrays = {v.name.removeprefix("basis_"): store.read(v.name) for v in _VARIABLES}
+        diameter = check_diameter(store.attributes["diameter"] if diameter is None else diameter)
+        arrays = {v.name.removeprefix("basis_"): store.read(place(v.name)) for v in _VARIABLES}
         mask = disk_mask(diameter)
         return SteerableBasis.restore(**arrays, name=name, diameter=diameter, mask=mask)

@@ -18,7 +18,7 @@ from dsc.locks import lock, lock_path
 from dsc.store import objects
 from dsc.store.folder import remember, remove_partial, remove_rest
 from dsc.store.manifest import is_whole, own_kind
-from dsc.store.schema import FORMAT, NEWEST, Variable, schema_of
+from dsc.store.schema import FORMAT, NARROW, Variable, schema_of
 from dsc.store.store import Store
 from dsc.store.strict import METADATA
 from dsc.version import __version__
@@ -70,7 +70,7 @@ def create(
             Path(place).mkdir(exist_ok=True)
             remember(place)
     objects.remove_objects(place, keep=METADATA)  # which says that it is ours until the very end
-    version = NEWEST if is_narrow or any(shard for *_, shard in arrays) else FORMAT
+    version = NARROW if is_narrow or any(shard for *_, shard in arrays) else FORMAT
     header = {"dsc_kind": kind, "dsc_format": version, "dsc_version": __version__}
     with objects.reported(place, "written"):
         group = zarr.create_group(

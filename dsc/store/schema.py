@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from dsc.errors import DscError, unknown_choice
 
 FORMAT = 3  # of the stores written here
-NEWEST = 4  # of those with shards or narrow types, which format 3 does not know; newer: refused
+NARROW = 4  # of those with shards or narrow types, which format 3 does not know
+NEWEST = 5  # of texture models of several diameters, which format 4 does not know; newer: refused
 
 _OWNERS = {  # imported when somebody asks for a kind before its room was needed
     "patches": "dsc.patches.schema",

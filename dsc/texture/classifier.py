@@ -52,10 +52,15 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         Atoms per patch, at most; the alias of `sparsity`.
     max_iter
         Passes over the training patches; the alias of `n_iterations`.
-    diameter, patches_per_image, stride, n_angles, update
+    diameter
+        Pixels across a patch, a disk. A tuple gives dictionaries of each diameter, and histograms
+        joined with equal weights.
+    patches_per_image, unit, stride, n_angles, update
         As in `TextureConfig`.
     method
         "rotational", "augmented" or "standard".
+    rotations
+        Angles of "augmented": "even", sixty all around, or the eight of the "paper".
     histogram
         Bins of the histograms: "classes" (the paper's), "atoms", or "both".
     classifier
@@ -99,10 +104,12 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
     def __init__(
         self,
         n_components: int = 100,
-        diameter: int = 15,
+        diameter: int | tuple[int, ...] = 15,
         n_nonzero_coefs: int = 1,
         method: str = "rotational",
+        rotations: str = "even",
         patches_per_image: int = 4000,
+        unit: bool = False,
         stride: int = 1,
         histogram: str = "both",
         classifier: str = "nearest",
@@ -120,7 +127,9 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         self.diameter = diameter
         self.n_nonzero_coefs = n_nonzero_coefs
         self.method = method
+        self.rotations = rotations
         self.patches_per_image = patches_per_image
+        self.unit = unit
         self.stride = stride
         self.histogram = histogram
         self.classifier = classifier
@@ -197,8 +206,8 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         """(y, x) the class of the patch around every pixel, a place in `classes_`; −1 for none."""
         model = self._fitted()
         one = read_inputs([image], part="test").images[0]
-        check_images([one], model.config.diameter)
-        places = label_map(model.labeller, one)
+        check_images([one], model.labellers.diameter)
+        places = label_map(model.labellers, one)
         order = np.argsort(np.argsort(self._labels))
         return np.where(places < 0, places, order[places])
 
@@ -216,6 +225,8 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
         model = TextureModel.load(path)
         names = [field.name for field in fields(model.config)]
         made = cls(**{ALIASES.get(name, name): getattr(model.config, name) for name in names})
+        if len(model.config.diameter) == 1:
+            made.diameter = model.config.diameter[0]  # as it is by default
         made._set(model, model.label_names)
         return made
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dsc.basis import check_diameter, make_basis
 from dsc.dictionary import LearnConfig
@@ -16,7 +18,10 @@ METHODS = ("rotational", "augmented", "standard")
 BINS = {"both": "classes and atoms", "classes": "classes", "atoms": "atoms"}
 HISTOGRAMS = tuple(BINS)  # and what each counts
 NEAREST, CLASS_NEAREST, SVM = CLASSIFIERS = ("nearest", "class-nearest", "svm")
-ROTATIONS = tuple(6.0 * step for step in range(60))  # degrees: what augmentation rotates patches by
+ROTATIONS = {  # degrees: what augmentation rotates patches by
+    "even": tuple(6.0 * step for step in range(60)),
+    "paper": (5.0, 10.0, 15.0, 30.0, 45.0, 60.0, 75.0, 90.0),
+}
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,11 @@ class TextureConfig(Options):
     """
 
     n_atoms: int = option(100, "Atoms in the dictionary of each class.")
-    diameter: int = option(15, "Pixels across a patch, a disk.")
+    diameter: tuple[int, ...] = option(  # one number will do, too
+        (15,),
+        "Pixels across a patch, a disk. Several give dictionaries of their own, and histograms "
+        "joined with equal weights.",
+    )
     sparsity: int = option(1, "Atoms per patch, at most.")
     method: str = option(
         "rotational",
@@ -35,7 +44,18 @@ class TextureConfig(Options):
         "learned from patches rotated at random.",
         METHODS,
     )
+    rotations: str = option(
+        "even",
+        "Angles by one of which method augmented rotates each patch. even: sixty, all around; "
+        "paper: 5, 10, 15, 30, 45, 60, 75 and 90 degrees. The others rotate none.",
+        ROTATIONS,
+    )
     patches_per_image: int = option(4000, "Random patches of every training image to learn from.")
+    unit: bool = option(
+        False,
+        "Learn from patches of norm one, so that strong and weak ones count alike. Labels of "
+        "patches do not depend on their contrast either way.",
+    )
     stride: int = option(1, "Pixels between the patches that are labelled.")
     histogram: str = option(
         "both",
@@ -64,17 +84,31 @@ class TextureConfig(Options):
             {"patches_per_image": 1, "stride": 1, "n_atoms": 1, "sparsity": 1, "n_iterations": 0}
         )
         problems += self._count_problems({"seed": 0}) + self._choice_problems()
+        if not isinstance(self.unit, bool):
+            problems.append(f"unit: found {self.unit!r}, need True or False")
         try:
-            check_diameter(self.diameter)
+            object.__setattr__(self, "diameter", check_diameters(self.diameter))
         except DscError as error:
             problems.append(str(error))
         if not problems:
             try:
-                self.learning.resolve(make_basis(self.basis, self.diameter))
+                for diameter in self.diameter:
+                    self.learning.resolve(make_basis(self.basis, diameter))
             except DscError as error:
                 problems.append(str(error))
         if problems:
             raise DscError("\n".join(problems))
+
+    @property
+    def sizes(self) -> str:
+        """The diameters for people, such as "7 + 15"."""
+        return " + ".join(map(str, self.diameter))
+
+    def names(self, label_names: Sequence[str]) -> tuple[str, ...]:
+        """What the dictionaries are called: as their classes; of several diameters, with these."""
+        if len(self.diameter) == 1:
+            return tuple(label_names)
+        return tuple(f"{name}, {d} pixels" for d in self.diameter for name in label_names)
 
     @property
     def basis(self) -> str:
@@ -101,13 +135,24 @@ class TextureConfig(Options):
             seed=self.seed,
         )
 
-    @property
-    def patches(self) -> PatchConfig:
+    def patches(self, diameter: int) -> PatchConfig:
         """The patches that a dictionary is learned from: their means are removed."""
         return PatchConfig(
-            diameter=self.diameter,
+            diameter=diameter,
             center=True,
+            unit=self.unit,
             per_image=self.patches_per_image,
-            rotate=ROTATIONS if self.method == "augmented" else (),
+            rotate=ROTATIONS[self.rotations] if self.method == "augmented" else (),
             seed=self.seed,
         )
+
+
+def check_diameters(found: Any) -> tuple[int, ...]:
+    """Diameters in rising order, from one or several."""
+    several = isinstance(found, Iterable) and not isinstance(found, str)
+    diameters = tuple(check_diameter(one) for one in (found if several else [found]))
+    if not diameters:
+        raise DscError("diameter: found none, need at least one")
+    if len(set(diameters)) < len(diameters):
+        raise DscError(f"diameter: found {list(diameters)}, need every one once")
+    return tuple(sorted(diameters))

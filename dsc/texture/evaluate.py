@@ -144,16 +144,18 @@ class Evaluation:
     @property
     def pruned(self) -> float | None:
         """The share of (atom, patch) pairs passed over by a bound; None without pruning."""
-        return pruned_share(self.prediction.features, self.model.labeller)
+        return pruned_share(self.prediction.features, self.model.labellers)
 
     def as_method(self, group: str, source: str) -> Method:
         """The row of this evaluation in a table of methods."""
         config = self.model.config
         return Method(
             method=f"{config.method} dictionaries, histograms of {BINS[config.histogram]}",
-            setting=f"N = {config.diameter}, M = {config.n_atoms}, K = {config.sparsity}, stride "
+            setting=f"N = {config.sizes}, M = {config.n_atoms}, K = {config.sparsity}, stride "
             f"{config.stride}, {config.patches_per_image:,} patches per image"
-            + (f", {config.classifier}" if config.classifier != NEAREST else ""),
+            + (f", {config.classifier}" if config.classifier != NEAREST else "")
+            + (", norm one" if config.unit else "")
+            + (", rotated as in the paper" if config.rotations == "paper" else ""),
             accuracy=self.accuracy,
             source=source,
             group=group,
@@ -176,7 +178,7 @@ def evaluate_texture(
     run = Run(Path(target.path))
     earlier = sum(_spent(run).values()) if target.resume and run.exists else 0.0
     truth = label_indices(data.test, check_classes(data.train))  # refuses unknown ones
-    check_images(data.test.images, config.diameter)  # before anything is learned
+    check_images(data.test.images, max(config.diameter))  # before anything is learned
     check_apart(data.test, [image.name for image in data.train.images], data.train.contents)
     with run.locked():
         model = fit_texture(data.train, config, engine, target)
@@ -196,7 +198,7 @@ def evaluate_model(
     begin = time.perf_counter()
     truth = label_indices(data.test, model.label_names)
     check_classifier(model.config.classifier)
-    check_images(data.test.images, model.config.diameter)
+    check_images(data.test.images, model.labellers.diameter)
     if model.image_contents:
         check_apart(data.test, model.image_names, model.image_contents)
     else:

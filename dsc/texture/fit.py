@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,8 @@ from dsc.dictionary import (
     workload_of,
 )
 from dsc.engine import Engine, Plan, numerics_fingerprint
-from dsc.patches import Grid, StoredPatches, extract_many
+from dsc.images import Image
+from dsc.patches import Grid, PatchConfig, StoredPatches, extract_many
 from dsc.store import sha256
 from dsc.texture.config import TextureConfig
 from dsc.texture.dataset import Dataset, check_classes, label_indices
@@ -36,7 +38,8 @@ from dsc.texture.histograms import (
     count_labels,
     joined_counts,
 )
-from dsc.texture.model import TextureModel, make_labeller
+from dsc.texture.model import TextureModel
+from dsc.texture.scale import Scale, make_labeller, make_labellers
 
 
 def fit_texture(
@@ -57,7 +60,7 @@ def fit_texture(
             return fit_texture(data, config, engine, RunTarget(Path(folder) / "run"))
     label_names = check_classes(data)
     check_classifier(config.classifier)
-    check_images(data.images, config.diameter)
+    check_images(data.images, max(config.diameter))
     plan = plan_setting(data, config, engine)[0]  # refuses before anything is written
     if not (target.resume and Run(Path(target.path)).finished):
         check_textured(data.images, engine)
@@ -66,40 +69,41 @@ def fit_texture(
         if run.finished:
             return TextureModel.load(run.model)
         run.write_options({**target.options, **asdict(config)})
-        start = Start(run.iteration, plan.summary(), identity, engine.place, list(label_names))
+        called = config.names(label_names)
+        start = Start(run.iteration, plan.summary(), identity, engine.place, list(called))
         run.log(start)
         try:
             sources = extract_classes(data, label_names, config, run.scratch, engine)
             problems = [
                 replace(make_problem(source, config.learning), name=name)
-                for source, name in zip(sources, label_names, strict=True)
+                for source, name in zip(sources, called, strict=True)
             ]
             models = advance(problems, engine, run)
         finally:
             shutil.rmtree(run.scratch, ignore_errors=True)
-        atoms, basis = np.stack([model.atoms for model in models]), models[0].basis
-        labeller = make_labeller(config, atoms, basis)
-        log = FeatureLog(run.path / "features.jsonl", labeller.identity)
-        features = count_labels(data.images, labeller, engine.listening(run.log), log)
+        scales = tuple(
+            Scale.of(models[begin : begin + len(label_names)])
+            for begin in range(0, len(models), len(label_names))
+        )
+        labellers = make_labellers(config, scales)
+        log = FeatureLog(run.path / "features.jsonl", labellers.identity)
+        features = count_labels(data.images, labellers, engine.listening(run.log), log)
         names = tuple(image.name for image in data.images)
         fingerprints = (str(model.patches["fingerprint"]) for model in models)
         fitted = TextureModel(
-            atoms=atoms,
-            basis=basis,
+            scales=scales,
             config=config,
             label_names=label_names,
-            history=np.stack([model.history for model in models]),
-            atom_count=np.stack([model.count for model in models]),
-            patches=dict(zip(label_names, fingerprints, strict=True)),
+            patches=dict(zip(called, fingerprints, strict=True)),
             numerics=models[0].numerics,
-            image_count=joined_counts(features, names, len(label_names)),
+            image_count=joined_counts(features, names, labellers),
             image_label=label_indices(data, label_names),
             image_names=names,
             order=data.order,
             image_contents=data.contents,
         )
         fitted.save(run.model)
-        run.log(End(run.share, float(fitted.history[:, -1].mean()), fitted.sha256))
+        run.log(End(run.share, fitted.mse, fitted.sha256))
         return fitted
 
 
@@ -123,20 +127,24 @@ def plan_setting(
 
     Refuses what does not fit into the memory, in learning or in labelling.
     """
-    basis = make_basis(config.basis, config.diameter)
-    counts = expected_patches(data, config)
-    work = [workload_of(count, basis, config.learning) for count in counts]
+    bases = [make_basis(config.basis, diameter) for diameter in config.diameter]
+    work = [
+        workload_of(count, basis, config.learning)
+        for basis in bases
+        for count in expected_patches(data, config, basis.diameter)
+    ]
     plans = plan_work(work * n_alike, engine)
-    atoms = np.empty((len(counts), config.n_atoms, basis.n_coords), np.float32)
-    check_memory(make_labeller(config, atoms, basis).task_bytes(data.images), engine)
+    for basis in bases:
+        atoms = np.empty((len(work) // len(bases), config.n_atoms, basis.n_coords), np.float32)
+        check_memory(make_labeller(config, atoms, basis).task_bytes(data.images), engine)
     return plans
 
 
-def expected_patches(data: Dataset, config: TextureConfig) -> list[int]:
+def expected_patches(data: Dataset, config: TextureConfig, diameter: int) -> list[int]:
     """Training patches of every class, before they are extracted."""
     counts = dict.fromkeys(sorted({str(label) for label in data.labels}), 0)
     for image, label in zip(data.images, data.labels, strict=True):
-        grid = Grid.of(image.shape, config.patches)
+        grid = Grid.of(image.shape, config.patches(diameter))
         counts[str(label)] += min(config.patches_per_image, grid.n_y * grid.n_x)
     return list(counts.values())
 
@@ -144,12 +152,12 @@ def expected_patches(data: Dataset, config: TextureConfig) -> list[int]:
 def extract_classes(
     data: Dataset, label_names: Sequence[str], config: TextureConfig, folder: Path, engine: Engine
 ) -> list[StoredPatches]:
-    """The training patches of every class, each in a patch set of its own."""
+    """The training patches of every class at every diameter, each in a patch set of its own."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    jobs = []
-    for number, name in enumerate(label_names):
+    jobs: list[tuple[list[Image], Path, PatchConfig]] = []
+    for diameter, name in product(config.diameter, label_names):
         pairs = zip(data.images, data.labels, strict=True)
         members = [image for image, label in pairs if label == name]
-        jobs.append((members, folder / f"{number:05d}.zarr", config.patches))
+        jobs.append((members, folder / f"{len(jobs):05d}.zarr", config.patches(diameter)))
     return extract_many(jobs, engine)

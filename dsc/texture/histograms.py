@@ -18,7 +18,7 @@ from dsc.files import append_records, each_record, n_damaged, read_records
 from dsc.images import Image, image_problem
 from dsc.show import Event, Notice, Stage
 from dsc.texture.dataset import image_hash
-from dsc.texture.labelling import NONE, Labeller
+from dsc.texture.labelling import NONE, Labellers
 
 TASKS = 12  # per thread, in a round: after each the log is written
 TASK_PATCHES = 8192  # in a task, at least
@@ -31,9 +31,10 @@ Counts = NDArray[np.int64]
 class Feature:
     """What was counted in an image."""
 
-    # patches that each atom codes best, the atoms of one class after those of another
+    # patches that each atom codes best, the atoms of one class after those of another; those of one
+    # diameter after those of another
     counts: tuple[int, ...]
-    n_patches: int  # patches in all; those of zeros have no class
+    n_patches: int  # patches in all, of all diameters; those of zeros have no class
     evaluated: int  # pairs of an atom and a patch whose every angle and coordinate was tried
     seconds: float = field(default=0.0, compare=False)  # its share of the time that its round took
 
@@ -109,16 +110,16 @@ class FeatureLog:
 
 def count_labels(
     images: Sequence[Image],
-    labeller: Labeller,
+    labellers: Labellers,
     engine: Engine,
     log: FeatureLog | None = None,
 ) -> list[Feature]:
-    """Label all patches of images and count them by atom: nothing else is kept.
+    """Label all patches of images and count them by diameter and atom: nothing else is kept.
 
     Images that are in the log are not looked at again.
     """
-    check_images(images, labeller.basis.diameter)
-    check_memory(labeller.task_bytes(images), engine)
+    check_images(images, labellers.diameter)
+    check_memory(labellers.task_bytes(images), engine)
     names = [image_hash(p) if log else str(i) for i, p in enumerate(images)]
     done = log.read() if log else {}
     if log and (damaged := n_damaged(log.path)):
@@ -126,14 +127,14 @@ def count_labels(
         engine.report(Notice(text))
     todo = {name: p for name, p in zip(names, images, strict=True) if name not in done}
     began, n_patches, n_done = time.perf_counter(), 0, len(images) - len(todo)
-    n_todo = sum(int(np.prod(labeller.grid(image.shape))) for image in todo.values())
-    for batch in _rounds(todo, labeller, engine.resources.n_threads):
+    n_todo = sum(labellers.n_windows(image.shape) for image in todo.values())
+    for batch in _rounds(todo, labellers, engine.resources.n_threads):
         parts = [tuple(part.values()) for part in batch]
         started = time.perf_counter()
-        n_round = sum(int(np.prod(labeller.grid(p.shape))) for part in parts for p in part)
+        n_round = sum(labellers.n_windows(p.shape) for part in parts for p in part)
         # as if all rounds were as long: what a bar shows goes on from round to round
         stage = Stage("label images", n_round, n_patches // n_round, -(-n_todo // n_round))
-        results = engine.compute(part_tasks(label_part, parts, labeller), stage)
+        results = engine.compute(part_tasks(label_part, parts, labellers), stage)
         share = (time.perf_counter() - started) / sum(len(part) for part in parts)
         found = {
             name: replace(feature, seconds=share)
@@ -152,25 +153,26 @@ def count_labels(
     return [done[name] for name in names]
 
 
-def label_part(images: tuple[Image, ...], labeller: Labeller) -> list[Feature]:
+def label_part(images: tuple[Image, ...], labellers: Labellers) -> list[Feature]:
     """The features of a task's images."""
     features = []
     for image in images:
-        counts = np.zeros(labeller.atoms.shape[0] * labeller.atoms.shape[1], np.int64)
+        counts = np.zeros((len(labellers.each), labellers.n_atoms), np.int64)
         n_patches = evaluated = 0
         try:
-            for _, atoms, n_pairs in labeller.best_pieces(image):
-                counts += np.bincount(atoms[atoms != NONE], minlength=counts.size)
-                n_patches += atoms.size
-                evaluated += n_pairs
+            for row, labeller in zip(counts, labellers.each, strict=True):
+                for _, atoms, n_pairs in labeller.best_pieces(image):
+                    row += np.bincount(atoms[atoms != NONE], minlength=row.size)
+                    n_patches += atoms.size
+                    evaluated += n_pairs
         except Exception as error:  # whatever a decoder raises is the file's fault
             raise DscError(image_problem(image, error)) from error
-        features.append(Feature(tuple(counts.tolist()), n_patches, evaluated))
+        features.append(Feature(tuple(counts.ravel().tolist()), n_patches, evaluated))
     return features
 
 
 def _rounds(
-    todo: dict[str, Image], labeller: Labeller, n_threads: int
+    todo: dict[str, Image], labellers: Labellers, n_threads: int
 ) -> Iterator[list[dict[str, Image]]]:
     """Some tasks for every thread at a time, each of some images with enough patches."""
     batch: list[dict[str, Image]] = []
@@ -178,7 +180,7 @@ def _rounds(
     n_patches = 0
     for name, image in todo.items():
         part[name] = image
-        n_patches += int(np.prod(labeller.grid(image.shape)))
+        n_patches += labellers.n_windows(image.shape)
         if n_patches >= TASK_PATCHES:
             batch.append(part)
             part, n_patches = {}, 0
@@ -256,34 +258,45 @@ def _flat(name: str) -> str:
     return f"{name}: found nothing but constant patches, need an image with some texture"
 
 
-def pruned_share(features: Sequence[Feature], labeller: Labeller) -> float | None:
+def pruned_share(features: Sequence[Feature], labellers: Labellers) -> float | None:
     """The share of (atom, patch) pairs passed over by a bound; None without pruning."""
-    if not labeller.prunes:
+    if not labellers.prunes:
         return None
-    n_labels, n_atoms, _ = labeller.atoms.shape
-    n_pairs = sum(feature.n_patches for feature in features) * n_labels * n_atoms
+    n_pairs = sum(feature.n_patches for feature in features) * labellers.n_atoms
     return float(1 - sum(feature.evaluated for feature in features) / n_pairs)
 
 
-def joined_counts(features: Sequence[Feature], names: Sequence[str], n_labels: int) -> Counts:
-    """(image, label, atom) the counts of images; refuses those without any texture."""
-    counts = np.array([feature.counts for feature in features], np.int64)
-    flat = [_flat(name) for name, some in zip(names, counts, strict=True) if not some.any()]
+def joined_counts(
+    features: Sequence[Feature], names: Sequence[str], labellers: Labellers
+) -> Counts:
+    """(scale, image, label, atom) the counts of images; refuses those without any texture."""
+    shape = len(features), len(labellers.each), labellers.n_labels, -1
+    counts = np.array([feature.counts for feature in features], np.int64).reshape(shape)
+    textured = (counts.sum(axis=(2, 3)) > 0).all(axis=1)  # at every diameter
+    flat = [_flat(name) for name, good in zip(names, textured, strict=True) if not good]
     raise_listed("images", flat)
-    return counts.reshape(len(features), n_labels, -1)
+    return np.moveaxis(counts, 1, 0)
 
 
-def histograms(counts: Counts, kind: str) -> NDArray[np.float64]:
-    """(image, bin) of counts (image, label, atom), each row summing to one.
+def histograms_of(counts: Counts, kind: str) -> NDArray[np.float64]:
+    """(image, bin) of counts (scale, image, label, atom), each row summing to one.
 
     Bins are "classes", "atoms", or "both", first the classes, then the atoms, all of them together
-    with `ATOM_WEIGHT` of the weight of the classes. Every image must have a labelled patch.
+    with `ATOM_WEIGHT` of the weight of the classes. Those of all scales, one after the other, have
+    the same weight. Every image must have a labelled patch at each.
 
     Examples
     --------
-    >>> histograms(np.array([[[1, 1], [2, 0]]]), "both")
+    >>> histograms_of(np.array([[[[1, 1], [2, 0]]]]), "both")
     array([[0.4 , 0.4 , 0.05, 0.05, 0.1 , 0.  ]])
+    >>> histograms_of(np.array([[[[1, 1], [2, 0]]], [[[3, 1], [0, 0]]]]), "classes")
+    array([[0.25, 0.25, 0.5 , 0.  ]])
     """
+    return np.hstack([_histograms(scale, kind) for scale in counts]) / len(counts)
+
+
+def _histograms(counts: Counts, kind: str) -> NDArray[np.float64]:
+    """(image, bin) of the counts (image, label, atom) of a scale."""
     classes, atoms = map(shares, by_class_and_atom(counts))
     if kind == "both":
         return np.hstack([classes, ATOM_WEIGHT * atoms]) / (1 + ATOM_WEIGHT)

@@ -188,13 +188,88 @@ class Labeller:
         return self.basis.project(disks)
 
 
-def label_map(labeller: Labeller, image: Image) -> Labels:
+@dataclass(frozen=True, eq=False)
+class Labellers:
+    """Dictionaries of the same classes at one or several diameters."""
+
+    each: tuple[Labeller, ...]  # by rising diameter
+
+    @property
+    def identity(self) -> dict[str, str | int]:
+        """What labels depend on besides the image."""
+        return {**self.each[0].identity, "atoms_sha256": self.sha256}
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all atoms (little-endian float32 coordinates, C order)."""
+        total = hashlib.sha256()
+        for one in self.each:
+            total.update(np.ascontiguousarray(one.atoms, "<f4").tobytes())
+        return total.hexdigest()
+
+    @property
+    def diameter(self) -> int:
+        """The largest, which an image must hold."""
+        return max(one.basis.diameter for one in self.each)
+
+    @property
+    def n_labels(self) -> int:
+        """Classes."""
+        return int(self.each[0].atoms.shape[0])
+
+    @property
+    def n_atoms(self) -> int:
+        """Atoms of all classes at a diameter."""
+        return self.n_labels * int(self.each[0].atoms.shape[1])
+
+    @property
+    def prunes(self) -> bool:
+        """Whether atoms that cannot be the best are passed over without trying their angles."""
+        return self.each[0].prunes
+
+    def n_windows(self, shape: tuple[int, int]) -> int:
+        """How many patches of an image are labelled, of all diameters."""
+        return sum(math.prod(one.grid(shape)) for one in self.each)
+
+    def task_bytes(self, images: Sequence[Image]) -> int:
+        """Memory that labelling needs at a time."""
+        return max(one.task_bytes(images) for one in self.each)
+
+
+def label_map(labellers: Labellers, image: Image) -> Labels:
     """(y, x) the class of the patch around every pixel; −1 at the rim and where nothing is to code.
 
-    With a stride, a patch stands for the pixels nearest to its middle.
+    With a stride, a patch stands for the pixels nearest to its middle. Of several diameters each
+    votes with as many votes as it has pixels; see `most_voted`.
     """
-    labels, _ = labeller.label_image(image)
-    return spread(labels, image.shape, labeller.basis.diameter // 2, labeller.stride)
+    found = [
+        spread(one.label_image(image)[0], image.shape, one.basis.diameter // 2, one.stride)
+        for one in labellers.each
+    ]
+    return most_voted(found, labellers)
+
+
+def most_voted(labels: Sequence[Labels], labellers: Labellers, half: int = 0) -> Labels:
+    """(y, x) the class with most votes in the square around each pixel, ties to the lowest.
+
+    From the labels (y, x) of each diameter, which has so many votes for a pixel as it has pixels:
+    where two disagree, the larger patch wins. Without the `half` pixels at the edges. `NONE` where
+    no pixel of the square has a class.
+    """
+    width = 2 * half + 1
+    shape = [n - 2 * half for n in labels[0].shape]
+    most, best = np.zeros(shape, np.int32), np.full(shape, NONE)
+    for label in range(labellers.n_labels):
+        total = np.zeros([n + 1 for n in labels[0].shape], np.int32)
+        votes = np.zeros(labels[0].shape, np.int32)
+        for found, one in zip(labels, labellers.each, strict=True):
+            votes += np.int32(one.basis.diameter) * (found == label)
+        np.cumsum(np.cumsum(votes, 0, dtype=np.int32), 1, out=total[1:, 1:])
+        rows = total[width:] - total[:-width]
+        count = rows[:, width:] - rows[:, :-width]
+        more = count > most
+        most[more], best[more] = count[more], label
+    return best
 
 
 def spread(labels: NDArray[np.integer], shape: tuple[int, ...], offset: int, stride: int) -> Labels:

@@ -14,7 +14,7 @@ from dsc.errors import DscError, count_problem
 from dsc.images import Image
 from dsc.store import open_dataset
 from dsc.texture.colours import class_colours
-from dsc.texture.labelling import NONE, Labeller
+from dsc.texture.labelling import NONE, Labeller, Labellers, most_voted
 from dsc.texture.model import TextureModel
 from dsc.tiling import KIND, VALUES, Output, TileJob, Window, as_image, check_size, map_tiles
 
@@ -30,28 +30,29 @@ Labels = NDArray[np.int64]
 class MapStep:
     """What all tiles share."""
 
-    labeller: Labeller
+    labellers: Labellers
     half: int  # pixels on each side of one that vote with it
 
     @property
     def margin(self) -> int:
         """Pixels around a tile that its classes depend on."""
-        return self.half + self.labeller.stride + self.labeller.basis.diameter
+        return self.half + self.labellers.each[0].stride + self.labellers.diameter
 
 
 def map_tile(window: Window, step: MapStep) -> Labels:
     """(1, y, x) of a tile: 1 + the class of each pixel, 0 for none."""
-    classes = voted(near_labels(window, step), step) + 1
+    found = [near_labels(window, step, labeller) for labeller in step.labellers.each]
+    classes = most_voted(found, step.labellers, step.half) + 1
     return np.where(window.missing(), 0, classes)[None]
 
 
-def near_labels(window: Window, step: MapStep) -> Labels:
+def near_labels(window: Window, step: MapStep, labeller: Labeller) -> Labels:
     """(y, x) the class of the patch around every pixel of a tile and `half` pixels around it.
 
     `NONE` where there is none, also beyond the edges of the image and of patches with a missing
     pixel. As `label_map`.
     """
-    labeller, half = step.labeller, step.half
+    half = step.half
     side, stride = labeller.basis.diameter, labeller.stride
     places, inside, cut = [], [], []
     for part, size, n, first in zip(
@@ -76,27 +77,6 @@ def near_labels(window: Window, step: MapStep) -> Labels:
     return np.where(np.logical_and.outer(*inside), labels[np.ix_(*places)], NONE)
 
 
-def voted(labels: Labels, step: MapStep) -> Labels:
-    """(y, x) the most frequent class in the square around each pixel, ties to the lowest.
-
-    Without the `half` pixels at the edges. `NONE` where no pixel of the square has a class.
-    """
-    half = step.half
-    if half == 0:
-        return labels
-    width = 2 * half + 1
-    shape = [n - 2 * half for n in labels.shape]
-    most, best = np.zeros(shape, np.int32), np.full(shape, NONE)
-    for label in range(len(step.labeller.atoms)):
-        total = np.zeros([n + 1 for n in labels.shape], np.int32)
-        np.cumsum(np.cumsum(labels == label, 0, dtype=np.int32), 1, out=total[1:, 1:])
-        rows = total[width:] - total[:-width]
-        count = rows[:, width:] - rows[:, :-width]
-        more = count > most
-        most[more], best[more] = count[more], label
-    return best
-
-
 @dataclass(frozen=True)
 class CountClasses:
     """(class, y, x) of a map: 1 where a pixel has the class."""
@@ -119,7 +99,8 @@ def class_map(
     """Which class every pixel of an image belongs to.
 
     A pixel has the class whose dictionary codes the patch around it best; with a window, the class
-    that most pixels of a square around it have.
+    that most pixels of a square around it have. Of several diameters each votes, with as many votes
+    as it has pixels.
 
     Parameters
     ----------
@@ -147,21 +128,21 @@ def class_map(
     if problem or window % 2 == 0:
         raise DscError(problem or f"window: found {window}, need an odd number of pixels")
     source = as_image(image)
-    labeller = model.labeller
-    check_size(source, labeller.basis.diameter)
+    labellers = model.labellers
+    check_size(source, labellers.diameter)
     names = model.label_names
     colors = class_colours(len(names))
-    step = MapStep(labeller, window // 2)
+    step = MapStep(labellers, window // 2)
     job = TileJob(
         "map the classes",
         map_tile,
         step,
         margin=step.margin,
         channels=("class",),
-        pixel_bytes=_pixel_bytes(labeller) + 8 * len(names) + 40,
+        pixel_bytes=_pixel_bytes(labellers) + 8 * (len(names) + len(labellers.each)) + 40,
         measure=CountClasses(len(names)),
         missing=True,
-        identity=f"{labeller.identity} {window} {names}",
+        identity=f"{labellers.identity} {window} {names}",
         dtype="uint8" if len(names) < 256 else "uint16",
         ome={"image-label": _image_label(names, colors)},
     )
@@ -184,12 +165,12 @@ def _array(values: NDArray[Any] | None, url: str | None) -> xarray.DataArray:
     return open_dataset(url, KIND)[VALUES][0]
 
 
-def _pixel_bytes(labeller: Labeller) -> int:
+def _pixel_bytes(labellers: Labellers) -> int:
     """Memory for each pixel of a window: its patch, and in the smallest tile the tables, too."""
     tile = np.broadcast_to(np.float32(0), (CELL, CELL))
-    grown = [n + labeller.basis.diameter - 1 for n in tile.shape]
+    grown = [n + labellers.diameter - 1 for n in tile.shape]
     image = Image("tile", None, (grown[0], grown[1]), tile)
-    return -(-labeller.task_bytes([image]) // CELL**2)
+    return -(-labellers.task_bytes([image]) // CELL**2)
 
 
 def _image_label(names: tuple[str, ...], colors: NDArray[np.uint8]) -> dict[str, Any]:

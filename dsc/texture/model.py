@@ -12,26 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.basis import SteerableBasis
 from dsc.dictionary import Run, State, states_card
 from dsc.engine import Engine
 from dsc.errors import DscError
 from dsc.images import Image
 from dsc.show import Card
-from dsc.store import as_written, basis_sizes, basis_variables, create, open_store, read_basis
+from dsc.store import as_written, basis_sizes, create, open_store
 from dsc.texture.config import TextureConfig
 from dsc.texture.deciding import LastStep
 from dsc.texture.histograms import (
     Feature,
     FeatureLog,
     count_labels,
-    histograms,
+    histograms_of,
     joined_counts,
 )
-from dsc.texture.labelling import Labeller
+from dsc.texture.labelling import Labellers
 from dsc.texture.neighbours import chi_square
+from dsc.texture.scale import Scale, add_scales, make_labellers, read_counts
 
-Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -52,16 +51,13 @@ class Prediction:
 class TextureModel:
     """A fitted texture classifier."""
 
-    atoms: Floats  # (label, atom, coord) unit norm
-    basis: SteerableBasis = field(repr=False)  # their basis
+    scales: tuple[Scale, ...] = field(repr=False)  # its dictionaries, by rising diameter
     config: TextureConfig  # how it was fitted
     label_names: tuple[str, ...]  # the classes
-    # (label, iteration) error per pixel of each dictionary, as in `Dictionary.history`
-    history: Doubles = field(repr=False)
-    atom_count: Integers = field(repr=False)  # (label, atom) uses of each atom in the last pass
-    patches: dict[str, str] = field(repr=False)  # fingerprint of the training patches of each class
+    # fingerprint of the training patches of each dictionary: see `TextureConfig.names`
+    patches: dict[str, str] = field(repr=False)
     numerics: dict[str, str] = field(repr=False)  # library versions and CPU that the bits depend on
-    # (image, label, atom) patches of the training images that each atom codes best
+    # (scale, image, label, atom) patches of the training images that each atom codes best
     image_count: Integers = field(repr=False)
     image_label: Integers = field(repr=False)  # (image,) their classes, places in `label_names`
     image_names: tuple[str, ...] = field(repr=False)  # their names
@@ -72,23 +68,24 @@ class TextureModel:
     def __repr__(self) -> str:
         return (
             f"TextureModel({len(self.label_names)} classes, {self.config.method}, "
-            f"{self.config.n_atoms} atoms each, diameter {self.config.diameter}, "
-            f"{len(self.image_count)} training images)"
+            f"{self.config.n_atoms} atoms each, diameter {self.config.sizes}, "
+            f"{len(self.image_label)} training images)"
         )
 
     def card(self) -> Card:
         """The atoms of every class and the key numbers, for notebooks."""
-        states = [
-            State(0, *learned)
-            for learned in zip(self.atoms, map(tuple, self.history), self.atom_count, strict=True)
-        ]
-        card = states_card(states, [self.basis] * len(states), self.label_names)
+        states, bases = [], []
+        for one in self.scales:
+            learned = zip(one.atoms, map(tuple, one.history), one.atom_count, strict=True)
+            states += [State(0, *some) for some in learned]
+            bases += [one.basis] * len(one.atoms)
+        card = states_card(states, bases, self.config.names(self.label_names))
         numbers = {
             "classes": f"{len(self.label_names)}",
-            "training images": f"{len(self.image_count):,}",
+            "training images": f"{len(self.image_label):,}",
             "method": self.config.method,
             "atoms per class": f"{self.config.n_atoms}",
-            "diameter": f"{self.config.diameter} pixels",
+            "diameter": f"{self.config.sizes} pixels",
         }
         return replace(card, title="textures", numbers=numbers)
 
@@ -96,14 +93,24 @@ class TextureModel:
         return self.card().html()
 
     @cached_property
-    def labeller(self) -> Labeller:
+    def labellers(self) -> Labellers:
         """What labels patches."""
-        return make_labeller(self.config, self.atoms, self.basis)
+        return make_labellers(self.config, self.scales)
+
+    @property
+    def history(self) -> Doubles:
+        """(dictionary, iteration) errors per pixel: those of all classes, scale by scale."""
+        return np.concatenate([scale.history for scale in self.scales])
+
+    @property
+    def mse(self) -> float:
+        """The mean error per pixel of all dictionaries at the end."""
+        return float(self.history[:, -1].mean())
 
     @property
     def histograms(self) -> Doubles:
         """(image, bin) of the training images, each summing to one."""
-        return histograms(self.image_count, self.config.histogram)
+        return histograms_of(self.image_count, self.config.histogram)
 
     @cached_property
     def last_step(self) -> LastStep:
@@ -113,16 +120,23 @@ class TextureModel:
 
     @property
     def bin_names(self) -> tuple[str, ...]:
-        """The bins of histograms: a class, or one of its atoms, such as "grass_atom3"."""
-        n_atoms = self.atoms.shape[1]
-        atoms = tuple(f"{name}_atom{m}" for name in self.label_names for m in range(n_atoms))
-        bins = {"classes": self.label_names, "atoms": atoms, "both": (*self.label_names, *atoms)}
-        return bins[self.config.histogram]
+        """The bins of histograms: a class, or one of its atoms, such as "grass_atom3".
+
+        Of several diameters with these: "grass, 7 pixels_atom3".
+        """
+        names, n_labels = self.config.names(self.label_names), len(self.label_names)
+        found: list[str] = []
+        for begin in range(0, len(names), n_labels):
+            classes = names[begin : begin + n_labels]
+            atoms = tuple(f"{name}_atom{m}" for name in classes for m in range(self.config.n_atoms))
+            bins = {"classes": classes, "atoms": atoms, "both": (*classes, *atoms)}
+            found += bins[self.config.histogram]
+        return tuple(found)
 
     @property
     def sha256(self) -> str:
         """Hash of all atoms (little-endian float32 coordinates, C order)."""
-        return self.labeller.sha256
+        return self.labellers.sha256
 
     def predict(
         self, images: Sequence[Image], engine: Engine, log: Path | None = None
@@ -131,14 +145,14 @@ class TextureModel:
 
         Images that are in the file `log` are not counted again; the others are added to it.
         """
-        kept = None if log is None else FeatureLog(log, self.labeller.identity)
-        features = count_labels(images, self.labeller, engine, kept)
+        kept = None if log is None else FeatureLog(log, self.labellers.identity)
+        features = count_labels(images, self.labellers, engine, kept)
         return self.classify(features, [image.name for image in images])
 
     def classify(self, features: Sequence[Feature], names: Sequence[str]) -> Prediction:
         """The same for images that are counted; `names` are for errors."""
-        counts = joined_counts(features, names, len(self.label_names))
-        rows = histograms(counts, self.config.histogram)
+        counts = joined_counts(features, names, self.labellers)
+        rows = histograms_of(counts, self.config.histogram)
         distances = chi_square(rows, self.histograms)
         found = self.last_step.decide(distances)
         return Prediction(
@@ -151,21 +165,11 @@ class TextureModel:
 
     def save(self, url: str | PathLike[str]) -> None:
         """Write a texture store at a path or URL that does not exist yet."""
-        n_labels, n_atoms, n_coords = self.atoms.shape
-        side = self.basis.diameter
-        sizes = {"label": n_labels, "atom": n_atoms, "iteration": self.history.shape[1]}
-        sizes |= {"y": side, "x": side, "image": len(self.image_label)} | basis_sizes(self.basis)
-        pixels = self.basis.to_image(self.atoms.reshape(-1, n_coords))
-        arrays: dict[str, NDArray[Any]] = {
-            "atoms": self.atoms,
-            "atoms_pixels": pixels.reshape(n_labels, n_atoms, side, side),
-            "history": self.history,
-            "atom_count": self.atom_count,
-            "image_count": self.image_count.astype(np.int32),
-            "image_label": self.image_label.astype(np.int32),
-            "mask": self.basis.mask,
-            **basis_variables(self.basis),
-        }
+        first = self.scales[0]
+        n_labels, n_atoms, _ = first.atoms.shape
+        side = first.basis.diameter
+        sizes = {"label": n_labels, "atom": n_atoms, "iteration": first.history.shape[1]}
+        sizes |= {"y": side, "x": side, "image": len(self.image_label)} | basis_sizes(first.basis)
         attributes = {
             "config": asdict(self.config),
             "label_names": list(self.label_names),
@@ -175,13 +179,13 @@ class TextureModel:
             "patches": self.patches,
             "numerics": self.numerics,
             "atoms_sha256": self.sha256,
-            "basis": self.basis.name,
+            "basis": first.basis.name,
             "diameter": side,
         }
         store = create(url, "texture", sizes, {}, attributes)
         with store.writing():
-            for name, array in arrays.items():
-                store.write(name, 0, array)
+            store.write("image_label", 0, self.image_label.astype(np.int32))
+            add_scales(store, self.scales, self.image_count)
             store.finish()
 
     @staticmethod
@@ -197,16 +201,14 @@ class TextureModel:
         store = open_store(path, "texture")
         attributes = store.attributes
         with as_written(store.url, "a texture model"):
+            config = TextureConfig(**attributes["config"])
             model = TextureModel(
-                atoms=store.read("atoms"),
-                basis=read_basis(store),
-                config=TextureConfig(**attributes["config"]),
+                scales=tuple(Scale.read(store, *pair) for pair in enumerate(config.diameter)),
+                config=config,
                 label_names=tuple(attributes["label_names"]),
-                history=store.read("history"),
-                atom_count=store.read("atom_count"),
                 patches={**attributes["patches"]},
                 numerics={**attributes["numerics"]},
-                image_count=store.read("image_count").astype(np.int64),
+                image_count=read_counts(store, config.diameter),
                 image_label=store.read("image_label").astype(np.int64),
                 image_names=tuple(attributes["image_names"]),
                 order=str(attributes["order"]),
@@ -220,18 +222,23 @@ class TextureModel:
 
 def _check_model(model: TextureModel) -> None:
     """Refuse a stored model whose parts do not fit together."""
-    (n_labels, n_atoms, _), n_images = model.atoms.shape, len(model.image_label)
+    (n_labels, n_atoms, _), n_images = model.scales[0].atoms.shape, len(model.image_label)
     config, labels = model.config, model.image_label
+    pairs: list[tuple[str, Any, Any]] = [
+        ("label_names", len(model.label_names), n_labels),
+        ("image_names", len(model.image_names), n_images),
+        ("n_atoms", config.n_atoms, n_atoms),
+        ("image_count", model.image_count.shape[1:], (n_images, n_labels, n_atoms)),
+    ]
+    for one in model.scales:
+        pairs += [
+            ("atoms", one.atoms.shape, (n_labels, n_atoms, one.basis.n_coords)),
+            ("history", one.history.shape, (n_labels, model.scales[0].history.shape[1])),
+            ("atom_count", one.atom_count.shape, (n_labels, n_atoms)),
+            ("basis", one.basis.name, config.basis),
+        ]
     problems = [
-        f"{name}: found {found}, need {wanted}"
-        for name, found, wanted in (
-            ("label_names", len(model.label_names), n_labels),
-            ("image_names", len(model.image_names), n_images),
-            ("n_atoms", config.n_atoms, n_atoms),
-            ("diameter", config.diameter, model.basis.diameter),
-            ("basis", model.basis.name, config.basis),
-        )
-        if found != wanted
+        f"{name}: found {found}, need {wanted}" for name, found, wanted in pairs if found != wanted
     ]
     words = (*model.label_names, *model.image_names, *model.image_contents)
     if not all(isinstance(word, str) for word in words):
@@ -240,15 +247,12 @@ def _check_model(model: TextureModel) -> None:
         problems.append(f"image_contents: found {len(model.image_contents)}, need {n_images}")
     if not n_images or not 0 <= labels.min() <= labels.max() < n_labels:
         problems.append(f"image_label: found {set(labels.tolist())}, need 0 to {n_labels - 1}")
-    if n_images and not (model.image_count.min() >= 0 < model.image_count.sum((1, 2)).min()):
+    if n_images and not (model.image_count.min() >= 0 < model.image_count.sum((2, 3)).min()):
         problems.append("image_count: found an image without patches, need some of each")
-    if not model.history.size or np.isnan(model.history).any() or model.atom_count.min() < 0:
+    if any(
+        not one.history.size or np.isnan(one.history).any() or one.atom_count.min() < 0
+        for one in model.scales
+    ):
         problems.append("history and atom_count: found values that no learning leaves")
     if problems:
         raise DscError(f"{'; '.join(problems)}: make it again")
-
-
-def make_labeller(config: TextureConfig, atoms: Floats, basis: SteerableBasis) -> Labeller:
-    """What labels patches with these atoms."""
-    n_angles = config.learning.resolve(basis)
-    return Labeller(atoms, basis, config.sparsity, n_angles, config.stride)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dsc.basis import check_diameter
 from dsc.errors import DscError
 from dsc.texture.config import METHODS, TextureConfig
 from dsc.version import __version__
@@ -44,6 +45,8 @@ class SweepGrid:
                     problems.append(f"{name}: found {value!r} twice, need every value once")
                     continue
                 try:
+                    if name == "diameter":
+                        check_diameter(value)  # one by one: they are compared
                     TextureConfig(**{name: value})
                 except DscError as error:
                     problems.append(str(error))
@@ -59,7 +62,7 @@ class SweepGrid:
             replace(
                 base,
                 n_atoms=n_atoms,
-                diameter=diameter,
+                diameter=(diameter,),
                 sparsity=sparsity,
                 method=method,
                 n_angles=base.n_angles if method == "rotational" else None,
@@ -109,6 +112,7 @@ class SettingResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         values = asdict(self)
+        values["config"]["diameter"] = list(self.config.diameter)
         values["accuracy"] = {"mean": self.mean, "std": self.std, "values": list(self.accuracy)}
         return values
 
@@ -125,7 +129,7 @@ def best_of(results: Iterable[SettingResult]) -> SettingResult:
     Then with the smaller diameter, the smaller sparsity, the earlier method of `METHODS`.
     """
 
-    def rank(result: SettingResult) -> tuple[float, int, int, int, int]:
+    def rank(result: SettingResult) -> tuple[float, int, tuple[int, ...], int, int]:
         config, loss = result.config, -round(result.mean, EXACT)
         method = METHODS.index(config.method)
         return loss, config.n_atoms, config.diameter, config.sparsity, method

@@ -32,12 +32,12 @@ from dsc.texture.fit import extract_classes, plan_setting
 from dsc.texture.histograms import (
     check_textured,
     count_labels,
-    histograms,
+    histograms_of,
     joined_counts,
     pruned_share,
 )
-from dsc.texture.labelling import Labeller
-from dsc.texture.model import make_labeller
+from dsc.texture.labelling import Labellers
+from dsc.texture.scale import Scale, make_labellers
 from dsc.texture.settings import SWEPT, SettingResult, Sweep, SweepResult
 
 RESULT = "sweep.json"
@@ -59,7 +59,7 @@ class Setting(Event):
         config = self.result.config
         return (
             f"setting {self.index} of {self.total}: {config.method}, M = {config.n_atoms}, "
-            f"N = {config.diameter}, K = {config.sparsity}: accuracy {self.result.mean:.4f}, "
+            f"N = {config.sizes}, K = {config.sparsity}: accuracy {self.result.mean:.4f}, "
             f"{self.result.seconds:.0f} s"
         )
 
@@ -120,10 +120,10 @@ def check_sweep(data: Dataset, sweep: Sweep) -> tuple[str, ...]:
         problems.append(str(error))
     sizes: dict[int, str] = {}  # of each image, the largest patch that does not fit
     kinds = {patches_key(config): config for config in sweep.grid.settings(sweep.base)}
-    for config in sorted(kinds.values(), key=lambda c: (-c.diameter, c.method != "augmented")):
+    for config in sorted(kinds.values(), key=lambda c: (-max(c.diameter), c.method != "augmented")):
         for index, image in enumerate(data.images):
             try:
-                Grid.of(image.shape, config.patches)
+                Grid.of(image.shape, config.patches(max(config.diameter)))
             except DscError as error:
                 sizes.setdefault(index, f"{image.name}: {error}")
     try:
@@ -170,7 +170,7 @@ def make_groups(settings: Sequence[TextureConfig], size: int) -> list[Group]:
     return groups
 
 
-def patches_key(config: TextureConfig) -> tuple[str, int]:
+def patches_key(config: TextureConfig) -> tuple[str, tuple[int, ...]]:
     """What training patches depend on, within a sweep."""
     return config.method, config.diameter
 
@@ -191,7 +191,7 @@ def _check_memory(data: Dataset, groups: Sequence[Group], engine: Engine) -> Non
                 plan_setting(data, config, engine, len(group))
             except DscError as error:
                 problems.append(
-                    f"{config.method}, {config.n_atoms} atoms, diameter {config.diameter}, "
+                    f"{config.method}, {config.n_atoms} atoms, diameter {config.sizes}, "
                     f"sparsity {config.sparsity}: {error}"
                 )
     raise_listed("settings", problems)
@@ -210,7 +210,7 @@ class _Work:
         """Learn, label and judge all settings, those with the same patches one after the other."""
         folder.mkdir(exist_ok=True)
         for (method, diameter), alike in groupby(groups, lambda group: patches_key(group[0])):
-            path = folder / f"{method}-{diameter:03d}"
+            path = folder / f"{method}-{'-'.join(f'{one:03d}' for one in diameter)}"
             sources: list[StoredPatches] = []
             for group in alike:
                 if not sources:
@@ -219,33 +219,36 @@ class _Work:
                 began = time.perf_counter()
                 labellers = self._learn(group, sources)
                 seconds = (time.perf_counter() - began) / len(group)
-                for config, labeller in zip(group, labellers, strict=True):
-                    yield self._judge(config, labeller, seconds)
+                for config, some in zip(group, labellers, strict=True):
+                    yield self._judge(config, some, seconds)
             shutil.rmtree(path)
 
-    def _learn(self, group: Group, sources: list[StoredPatches]) -> list[Labeller]:
+    def _learn(self, group: Group, sources: list[StoredPatches]) -> list[Labellers]:
         """The dictionaries of all classes for all settings of a group, in one graph a pass."""
-        basis = make_problem(sources[0], group[0].learning).basis
+        bases = [make_problem(source, group[0].learning).basis for source in sources]
+        names = group[0].names(self.label_names)
         problems = [
             Problem(source, basis, config.learning, name)
             for config in group
-            for source, name in zip(sources, self.label_names, strict=True)
+            for source, basis, name in zip(sources, bases, names, strict=True)
         ]
-        atoms = [model.atoms for model in advance(problems, self.engine)]
-        size = len(sources)
-        return [
-            make_labeller(config, np.stack(atoms[i * size : (i + 1) * size]), basis)
-            for i, config in enumerate(group)
-        ]
+        models = advance(problems, self.engine)
+        size, n_labels = len(sources), len(self.label_names)
+        found = []
+        for i, config in enumerate(group):
+            own = models[i * size : (i + 1) * size]
+            parts = [own[begin : begin + n_labels] for begin in range(0, size, n_labels)]
+            found.append(make_labellers(config, [Scale.of(part) for part in parts]))
+        return found
 
-    def _judge(self, config: TextureConfig, labeller: Labeller, seconds: float) -> SettingResult:
+    def _judge(self, config: TextureConfig, labellers: Labellers, seconds: float) -> SettingResult:
         """Label the images, and hold some of them out."""
         began = time.perf_counter()
         images, validation = self.data.images, self.sweep.validation
-        features = count_labels(images, labeller, self.engine)
+        features = count_labels(images, labellers, self.engine)
         seconds_labelling = time.perf_counter() - began
         names = [image.name for image in images]
-        table = histograms(joined_counts(features, names, len(self.label_names)), config.histogram)
+        table = histograms_of(joined_counts(features, names, labellers), config.histogram)
         labels = label_indices(self.data, self.label_names)
         accuracy = cross_validate(
             table, labels, validation.held_out, validation.repeats, config.seed, config.classifier
@@ -253,9 +256,9 @@ class _Work:
         return SettingResult(
             config=config,
             accuracy=tuple(accuracy.tolist()),
-            atoms_sha256=labeller.sha256,
+            atoms_sha256=labellers.sha256,
             n_patches=sum(feature.n_patches for feature in features),
-            pruned=pruned_share(features, labeller),
+            pruned=pruned_share(features, labellers),
             seconds_learning=seconds,
             seconds_labelling=seconds_labelling,
         )

@@ -21,7 +21,7 @@ from dsc.engine import Engine
 from dsc.engine.plan import Resources
 from dsc.errors import DscError
 from dsc.patches import as_source
-from dsc.store import FORMAT, NEWEST, is_finished, open_store, shards
+from dsc.store import FORMAT, NARROW, is_finished, open_store, shards
 
 ARRAYS = ("atom", "angle", "coef", "error", "rest")
 N_PATCHES, CHUNK, SHARD = 1000, 32, 128
@@ -170,7 +170,7 @@ def test_float16__errors_are_those_of_the_rounded_coefficients(model, patches, t
     coded = model.encode(patches, tmp_path / "a", coef_type="float16")
     stored = dsc.open(coded.url)
     assert stored.coef.dtype == np.float16
-    assert stored.attrs["dsc_format"] == NEWEST
+    assert stored.attrs["dsc_format"] == NARROW
     np.testing.assert_array_equal(coded.codes.coef, stored.coef)
     images, mask = model.decode(coded.codes), model.basis.mask
     error = (patches - images)[:, mask].astype(np.float64) ** 2

@@ -21,7 +21,7 @@ from dsc.experiments.texture_bins import (
 )
 from dsc.experiments.texture_trials import COLUMNS, rotated_middle
 from dsc.report import write_result, write_summary
-from dsc.texture.histograms import histograms
+from dsc.texture import histograms_of
 from dsc.texture.neighbours import chi_square
 
 DATA = dict.fromkeys(EXPERIMENTS, "cc0") | {"toy": "auto", "net": "synthetic"}
@@ -145,7 +145,7 @@ def test_texture_bins__compares_what_the_classifier_uses():
         (ATOMS, "atoms", 0),
         (DEFAULT, "both", 1 / 4),
     ):
-        joined = chi_square(histograms(some, kind), histograms(known, kind))
+        joined = chi_square(histograms_of(some[None], kind), histograms_of(known[None], kind))
         np.testing.assert_allclose(distances[name], (1 + weight) * joined, rtol=1e-12)
     squares = [(counts.sum(2) ** 2).astype(float) for counts in (some, known)]
     apart = chi_square(*(square / square.sum(1, keepdims=True) for square in squares))

@@ -6,7 +6,7 @@ import pytest
 import dsc
 from dsc.patches import extract
 from dsc.patches.schema import patch_layout
-from dsc.store import FORMAT, NEWEST, check_store, shards
+from dsc.store import FORMAT, NARROW, check_store, shards
 
 DIAMETER = 5
 
@@ -26,7 +26,7 @@ def test_shards__hold_the_same_patches(scene, tmp_path, monkeypatch, materialize
     monkeypatch.setattr(shards, "LEAST_SHARDS", 8)
     found = dsc.extract_patches(scene, tmp_path / "sharded", config)
     assert plain.store.attributes["dsc_format"] == FORMAT
-    assert found.store.attributes["dsc_format"] == NEWEST
+    assert found.store.attributes["dsc_format"] == NARROW
     assert found.fingerprint == plain.fingerprint
     for name in ("image", "y", "x", "rotation", *(["coords", "rest"] if materialize else [])):
         assert found.store.shards(name)[0] == 8 * found.store.chunks(name)[0] == 512

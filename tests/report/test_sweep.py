@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dsc.errors import DscError
 from dsc.report import sweep_table, write_sweep_report
+from dsc.report.paper import validated
 from dsc.report.render import look_up
 from dsc.report.sweep import KIND, lowest, percent, plot_sweep
 from dsc.texture import (
@@ -72,6 +74,34 @@ def read(path):
 # --- the table ------------------------------------------------------------------------------------
 
 
+def test_paper__has_a_number_for_each_of_its_settings():
+    settings = SweepGrid().settings(BASE)
+    assert len(settings) == 108
+    found = {(c.method, c.diameter[0], c.sparsity, c.n_atoms): validated(c) for c in settings}
+    assert all(0.95 < value < 1 for value in found.values())
+    # some of its table, one of each corner, and the best of each method
+    assert found["standard", 11, 1, 10] == 0.990
+    assert found["augmented", 15, 3, 10] == 0.961
+    assert found["rotational", 13, 2, 25] == 0.979
+    assert found["standard", 11, 3, 100] == 0.999
+    assert found["augmented", 15, 1, 100] == 0.993
+    assert found["rotational", 15, 1, 100] == found["rotational", 15, 3, 100] == 0.990
+    others = ({"n_atoms": 11}, {"diameter": (9,)}, {"diameter": (11, 15)}, {"sparsity": 4})
+    assert [validated(replace(BASE, **one)) for one in others] == [None] * 4
+
+
+def test_sweep__of_the_papers_suite_sets_its_numbers_beside_ours(tmp_path):
+    grid = SweepGrid(n_atoms=(10, 11), diameter=(11,), sparsity=(1,), method=("rotational",))
+    ours = made_up((0.9, 0.8), grid)
+    theirs = replace(ours, options={"images": "/some/where/Outex_TC_00010"})
+    assert "(96.9)" not in sweep_table(ours)
+    assert "| **90.00 ± 1.00** (96.9) | 80.00 ± 1.00 |" in sweep_table(theirs)
+    for result, n in ((ours, 0), (theirs, 1)):
+        write_sweep_report(tmp_path / str(n), result)
+        page = read(tmp_path / str(n) / "index.html")
+        assert page.count('data-derived="paper.') == page.count("cited, not run here") == n
+
+
 def test_sweep_table__says_that_upright_images_do_not_judge_methods():
     one, two = SweepGrid((5,), (7,), (1,), ("standard",)), SweepGrid((5,), (7,), (1,))
     assert CAUTION not in sweep_table(made_up([0.9], one))
@@ -131,7 +161,7 @@ def test_page__shows_the_winner_all_tables_and_plots_by_itself(folder, result):
     text = read(folder / "index.html")
     plain = re.sub("<[^>]*>", "", text)
     best = result.winner.config
-    setting = f"{best.method}, N = {best.diameter}, K = {best.sparsity}, M = {best.n_atoms}"
+    setting = f"{best.method}, N = {best.diameter[0]}, K = {best.sparsity}, M = {best.n_atoms}"
     assert f"is {setting}, with an accuracy of\n{percent(result.winner)} %" in plain
     assert text.count("data:image/svg+xml;base64,") == 2
     assert "http://" not in text
@@ -139,7 +169,7 @@ def test_page__shows_the_winner_all_tables_and_plots_by_itself(folder, result):
     assert text.count("★") == 2 + 1 + 1  # one in each table, one among the winners, the note
     for one in result.results:
         assert f"{100 * one.mean:.2f} ± {100 * one.std:.2f}" in text
-        assert f"N = {one.config.diameter}, K = {one.config.sparsity}" in plain
+        assert f"N = {one.config.sizes}, K = {one.config.sparsity}" in plain
     assert CAUTION in text
     assert "a &lt;suite&gt;" in text
     assert "a &amp; b, c" in text

@@ -17,8 +17,9 @@ from dsc.basis import make_basis
 from dsc.errors import DscError
 from dsc.images import Image
 from dsc.report import compared_method, texture, write_maps, write_texture_report
+from dsc.report.paper import CITED, SUITES
 from dsc.report.render import look_up
-from dsc.report.texture import CITED, PLOTS, SUITES
+from dsc.report.texture import PLOTS
 from dsc.report.texture_figures import (
     accuracy_axis,
     cell_strengths,
@@ -34,15 +35,16 @@ from dsc.texture import (
     Evaluation,
     Method,
     Prediction,
+    Scale,
     TextureConfig,
     TextureModel,
     class_colours,
     label_map,
     paint,
-    spread,
 )
 from dsc.texture.colours import FIRST_COLOURS
 from dsc.texture.histograms import Feature
+from dsc.texture.labelling import spread
 
 ANGLES = (5.0, 10.0, 15.0, 30.0, 45.0, 60.0, 75.0, 90.0)
 NUMERICS = {"numpy": "2.3.1", "numba": "0.62.0", "cpu": "Some <Processor> 9000"}
@@ -70,19 +72,26 @@ def some_images(rng, labels, size=(128, 128)):
 def some_model(rng, config, names, labels):
     """Random atoms, and random counts of training images with these labels."""
     n_labels, n_atoms = len(names), config.n_atoms
-    basis = make_basis(config.basis, config.diameter)
-    atoms = rng.normal(size=(n_labels, n_atoms, basis.n_coords)).astype(np.float32)
-    steps = 0.6 + 0.4 * np.exp(-np.arange(config.n_iterations + 1) / 2.5)
+    scales = []
+    for diameter in config.diameter:
+        basis = make_basis(config.basis, diameter)
+        atoms = rng.normal(size=(n_labels, n_atoms, basis.n_coords)).astype(np.float32)
+        steps = 0.6 + 0.4 * np.exp(-np.arange(config.n_iterations + 1) / 2.5)
+        scales.append(
+            Scale(
+                atoms=atoms / np.linalg.norm(atoms, axis=2, keepdims=True),
+                basis=basis,
+                history=0.02 * rng.uniform(0.3, 2.5, (n_labels, 1)) * steps,
+                atom_count=rng.geometric(0.001, (n_labels, n_atoms)),
+            )
+        )
     return TextureModel(
-        atoms=atoms / np.linalg.norm(atoms, axis=2, keepdims=True),
-        basis=basis,
+        scales=tuple(scales),
         config=config,
         label_names=names,
-        history=0.02 * rng.uniform(0.3, 2.5, (n_labels, 1)) * steps,
-        atom_count=rng.geometric(0.001, (n_labels, n_atoms)),
         patches={},
         numerics=NUMERICS,
-        image_count=rng.integers(0, 9, (len(labels), n_labels, n_atoms)),
+        image_count=rng.integers(0, 9, (len(scales), len(labels), n_labels, n_atoms)),
         image_label=np.array(labels),
         image_names=tuple(map(str, range(len(labels)))),
         order="",
@@ -294,6 +303,10 @@ def says(text, value):
     """Whether a text shows a value, to the digits that it has."""
     if value is None or isinstance(value, str):
         return text == (value or "none")
+    if isinstance(value, bool):
+        return text == ("yes" if value else "no")
+    if isinstance(value, list):
+        return text == ", ".join(map(str, value))
     scale = 100 if text.endswith(" %") else 1
     plain = text.removesuffix(" %").replace(",", "")
     if isinstance(value, int) and scale == 1:
@@ -315,7 +328,7 @@ def test_page__what_is_computed_is_right(opened, report):
     }
     for i, wrong in enumerate([10, 3, 2, 2, 1, 1, 1, 0]):
         expected[f"accuracy_by_angle.{i}"] = {str(wrong)}
-    for i, count in enumerate(done.model.atom_count):
+    for i, count in enumerate(done.model.scales[0].atom_count):
         expected[f"count.{i}.most"] = {f"{max(count):,}"}
         expected[f"count.{i}.least"] = {f"{min(count):,}"}
     for i, index in enumerate(choose_images(done)):
@@ -323,7 +336,7 @@ def test_page__what_is_computed_is_right(opened, report):
         expected[f"maps.{i}.name"] = {image.name}
         expected[f"maps.{i}.true"] = {names[done.truth[index]]}
         expected[f"maps.{i}.predicted"] = {names[done.prediction.labels[index]]}
-        labelled, _ = done.model.labeller.label_image(image)
+        labelled = label_map(done.model.labellers, image)
         for label in np.unique(labelled[labelled >= 0]):
             share = 100 * np.mean(labelled[labelled >= 0] == label)
             expected[f"maps.{i}.share.{label}"] = {f"{share:.1f} %"}
@@ -426,12 +439,13 @@ def test_page__says_what_is_not_there(opened, tmp_path):
 def test_facts__are_those_of_the_evaluation(report):
     _, facts, done = report
     config = done.model.config
-    assert facts["config"] == {**asdict(config), "n_angles": 120 if config.n_atoms > 4 else 1}
+    options = {**asdict(config), "diameter": list(config.diameter)}
+    assert facts["config"] == {**options, "n_angles": 120 if config.n_atoms > 4 else 1}
     assert facts["accuracy"] == np.mean(done.truth == done.prediction.labels)
     assert facts["n_train"] == 2 * len(facts["label_names"])
     assert facts["n_test"] == len(done.truth) == np.sum(facts["confusion"])
     height, width = done.data.train.images[0].shape
-    windows = [(size - config.diameter) // config.stride + 1 for size in (height, width)]
+    windows = [(size - config.diameter[0]) // config.stride + 1 for size in (height, width)]
     assert facts["n_patches_labelled"] == 900 * len(done.truth) + facts["n_train"] * np.prod(
         windows
     )
@@ -598,7 +612,7 @@ def test_gallery__maps_are_painted_as_they_are_labelled():
     done = one_wrong()
     for one, index in zip(Gallery.of(done).maps, choose_images(done), strict=True):
         image = done.data.test.images[index]
-        labels = label_map(done.model.labeller, image)
+        labels = label_map(done.model.labellers, image)
         np.testing.assert_array_equal(one.painted, paint(labels, class_colours(3)))
         assert one.image.shape == image.shape
 
@@ -607,10 +621,11 @@ def test_gallery__atoms_are_sorted_by_use():
     done = one_wrong()
     model = done.model
     drawn = Gallery.of(done).atoms
-    assert drawn.shape == (3, 13, 7, 7, 2)
-    first = model.basis.to_image(model.atoms[2, model.atom_count[2].argmax()][None])[0]
-    np.testing.assert_array_equal(drawn[2, 0, ..., 1] == 255, np.isfinite(first))
-    grey = drawn[2, 0, ..., 0][np.isfinite(first)]
+    assert [some.shape for some in drawn] == [(13, 7, 7, 2)] * 3
+    scale = model.scales[0]
+    first = scale.basis.to_image(scale.atoms[2, scale.atom_count[2].argmax()][None])[0]
+    np.testing.assert_array_equal(drawn[2][0, ..., 1] == 255, np.isfinite(first))
+    grey = drawn[2][0, ..., 0][np.isfinite(first)]
     assert (np.diff(grey[np.argsort(first[np.isfinite(first)])].astype(int)) >= 0).all()
 
 
@@ -622,7 +637,7 @@ def test_write_maps__a_image_of_colours_for_each(tmp_path):
     assert [file.name for file in files] == ["a_x.png.png", "b_x.png.png"]
     colours = np.concatenate([class_colours(3), np.zeros((1, 3), np.uint8)])  # black for −1
     for file, image in zip(files, images, strict=True):
-        expected = colours[label_map(model.labeller, image)]
+        expected = colours[label_map(model.labellers, image)]
         np.testing.assert_array_equal(np.asarray(PIL.Image.open(file)), expected)
 
 

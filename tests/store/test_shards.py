@@ -20,7 +20,7 @@ import dsc
 from dsc.errors import DscError
 from dsc.store import (
     FORMAT,
-    NEWEST,
+    NARROW,
     Layout,
     check_store,
     create,
@@ -129,7 +129,7 @@ def test_create__shards_of_a_chunk_are_none_and_change_no_byte(tmp_path):
 
 def test_format__is_one_that_earlier_versions_refuse(made):
     manifest = json.loads((made / "manifest.json").read_text())
-    assert manifest["format"] == dsc.open(made).attrs["dsc_format"] == NEWEST > FORMAT
+    assert manifest["format"] == dsc.open(made).attrs["dsc_format"] == NARROW > FORMAT
     assert manifest["shards"] == dict.fromkeys(NAMES, SHARD // CHUNK)
 
 

@@ -29,7 +29,7 @@ from dsc.experiments.textures import CLASSES, write_suite
 from dsc.images.image import open_images
 from dsc.texture import fit
 from dsc.texture import histograms as features
-from dsc.texture.config import TextureConfig
+from dsc.texture.config import ROTATIONS, TextureConfig
 from dsc.texture.dataset import Dataset, read_inputs
 from dsc.texture.fit import fit_texture
 from dsc.texture.model import TextureModel
@@ -93,7 +93,8 @@ def assert_same(one, other):
     assert one.sha256 == other.sha256
     assert one.label_names == other.label_names
     np.testing.assert_array_equal(one.history, other.history)
-    np.testing.assert_array_equal(one.atom_count, other.atom_count)
+    for ours, theirs in zip(one.scales, other.scales, strict=True):
+        np.testing.assert_array_equal(ours.atom_count, theirs.atom_count)
     np.testing.assert_array_equal(one.image_count, other.image_count)
     np.testing.assert_array_equal(one.image_label, other.image_label)
 
@@ -194,6 +195,7 @@ def test_fit__classes_may_be_numbers(train, test, fitted):
         ("n_nonzero_coefs", 2),
         ("method", "standard"),
         ("method", "augmented"),
+        ("unit", True),
         ("patches_per_image", 90),
         ("n_angles", 12),
         ("max_iter", 1),
@@ -205,11 +207,20 @@ def test_parameters__have_an_effect_on_the_atoms(train, fitted, name, value):
     assert make(**{name: value}).fit(*train).model_.sha256 != fitted.model_.sha256
 
 
+def test_parameters__rotations_change_what_augmentation_learns(train):
+    first, second = (
+        make(method="augmented", rotations=name).fit(*train).model_ for name in ("even", "paper")
+    )
+    assert first.sha256 != second.sha256
+    assert len(ROTATIONS["even"]) == 60
+    assert ROTATIONS["paper"] == (5, 10, 15, 30, 45, 60, 75, 90)
+
+
 def test_parameters__stride_changes_what_is_counted(train, fitted):
     other = make(stride=6).fit(*train)
     assert other.model_.sha256 == fitted.model_.sha256
-    assert fitted.model_.image_count.sum((1, 2)).tolist() == [14**2] * 12
-    assert other.model_.image_count.sum((1, 2)).tolist() == [7**2] * 12
+    assert fitted.model_.image_count.sum((0, 2, 3)).tolist() == [14**2] * 12
+    assert other.model_.image_count.sum((0, 2, 3)).tolist() == [7**2] * 12
 
 
 @pytest.mark.parametrize(("scheduler", "n_workers"), [("synchronous", None), ("threads", 3)])
@@ -317,7 +328,7 @@ def test_label_map__one_class_for_every_pixel_that_a_patch_is_around(train, test
     assert labels.shape == image.shape == (40, 48)
     assert labels.dtype == np.int64
     inside = labels[3:-3, 3:-3]
-    expected = model.model_.labeller.label_image(open_images(image)[0])[0]
+    expected = model.model_.labellers.each[0].label_image(open_images(image)[0])[0]
     np.testing.assert_array_equal(inside, expected)
     assert (labels == -1).sum() == labels.size - inside.size
     share = np.bincount(inside.ravel(), minlength=4) / inside.size
@@ -328,7 +339,7 @@ def test_label_map__with_a_stride_a_patch_stands_for_the_pixels_around(fitted, t
     image = test[0][3]
     labels = fitted.label_map(image)
     assert labels.shape == (48, 48)
-    grid = fitted.model_.labeller.label_image(open_images(image)[0])[0]
+    grid = fitted.model_.labellers.each[0].label_image(open_images(image)[0])[0]
     np.testing.assert_array_equal(labels[3:45:3, 3:45:3], grid)  # the middles themselves
     np.testing.assert_array_equal(labels[4:43:3, 4:43:3], grid[:-1, :-1])  # a pixel beside
     np.testing.assert_array_equal(labels[5:42:3, 5:42:3], grid[1:, 1:])  # nearer to the next
@@ -348,8 +359,9 @@ def test_params__go_in_and_out():
 
 def test_params__defaults_are_those_of_the_configuration():
     params = dsc.TextureClassifier().get_params()
-    for name, value in asdict(TextureConfig()).items():
+    for name, value in (asdict(TextureConfig()) | {"diameter": 15}).items():
         assert params[ALIASES.get(name, name)] == value, name
+    assert TextureConfig(diameter=params["diameter"]) == TextureConfig()
     assert set(ALIASES) - {"progress"} < {field.name for field in fields(TextureConfig)}
 
 

@@ -451,7 +451,7 @@ def test_evaluate__classes_are_a_part_of_the_suite(suite, evaluated, tmp_path):
     model = library.TextureClassifier.load(tmp_path / "run").model_
     assert model.label_names == ("mesh", "wide")
     whole = library.TextureClassifier.load(evaluated[0]).model_
-    np.testing.assert_array_equal(model.atoms, whole.atoms[[1, 3]])
+    np.testing.assert_array_equal(model.scales[0].atoms, whole.scales[0].atoms[[1, 3]])
 
 
 def test_evaluate__config_repeats_the_run(evaluated, suite, tmp_path):

@@ -15,12 +15,12 @@ from dsc.texture.histograms import (
     Labelling,
     check_images,
     count_labels,
-    histograms,
+    histograms_of,
     image_hash,
     joined_counts,
     label_part,
 )
-from dsc.texture.labelling import Labeller
+from dsc.texture.labelling import Labeller, Labellers
 
 N_IMAGES = 9
 
@@ -29,7 +29,7 @@ N_IMAGES = 9
 def labeller():
     basis = dsc.disk_basis(7)
     atoms = dsc.random_atoms(basis, 6, seed=0).reshape(3, 2, -1)
-    return Labeller(atoms, basis, 1, 60, 2)
+    return Labellers((Labeller(atoms, basis, 1, 60, 2),))
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def expected(images, labeller):
     """Counts and number of patches, from the best atoms themselves."""
     found = []
     for image in images:
-        atoms = np.concatenate([best.ravel() for _, best, _ in labeller.best_pieces(image)])
+        atoms = np.concatenate([best.ravel() for _, best, _ in labeller.each[0].best_pieces(image)])
         counts = np.bincount(atoms[atoms >= 0], minlength=6)
         found.append((tuple(counts.tolist()), atoms.size))
     return found
@@ -116,7 +116,7 @@ def test_count_labels__counts_the_labels_of_every_image(images, labeller, engine
     found = count_labels(images, labeller, engine)
     assert counted(found) == expected
     for image, feature in zip(images, found, strict=True):
-        assert feature.n_patches == np.prod(labeller.grid(image.shape))
+        assert feature.n_patches == labeller.n_windows(image.shape)
         assert feature.n_patches <= feature.evaluated + (feature.n_patches - sum(feature.counts))
         assert feature.evaluated <= feature.n_patches * 6
 
@@ -307,7 +307,8 @@ def test_log__of_another_model_is_refused(images, labeller, engine, tmp_path):
     path = tmp_path / "log"
     count_labels(images[:2], labeller, engine, FeatureLog(path, labeller.identity))
     before = path.read_bytes()
-    other = Labeller(labeller.atoms[:, ::-1].copy(), labeller.basis, 1, 60, 2)
+    one = labeller.each[0]
+    other = Labellers((Labeller(one.atoms[:, ::-1].copy(), one.basis, 1, 60, 2),))
     with pytest.raises(DscError, match=r"log.*another model"):
         count_labels(images, other, engine, FeatureLog(path, other.identity))
     assert path.read_bytes() == before
@@ -324,12 +325,12 @@ def test_log__without_one_nothing_is_written(images, labeller, engine, tmp_path,
 
 def test_histograms__are_the_shares_of_labelled_patches(images, labeller, engine, expected):
     counted, names = count_labels(images, labeller, engine), [p.name for p in images]
-    counts = joined_counts(counted, names, 3)
-    by_atom, by_class, both = (histograms(counts, kind) for kind in ("atoms", "classes", "both"))
+    counts = joined_counts(counted, names, labeller)
+    by_atom, by_class, both = (histograms_of(counts, kind) for kind in ("atoms", "classes", "both"))
     for row, (in_atoms, _) in zip(by_atom, expected, strict=True):
         np.testing.assert_allclose(row, np.array(in_atoms) / sum(in_atoms))
     for row, image in zip(by_class, images, strict=True):
-        labels = labeller.label_image(image)[0]
+        labels = labeller.each[0].label_image(image)[0]
         np.testing.assert_allclose(
             row, [(labels == n).sum() / (labels >= 0).sum() for n in range(3)]
         )
@@ -345,10 +346,10 @@ def test_count_labels__too_little_memory_is_refused_by_name(images, labeller):
 
 def test_histograms__equal_counts_of_classes_are_equal_to_the_bit():
     rng = np.random.default_rng(0)
-    one = rng.integers(0, 99, (50, 3, 7))
-    other = rng.permuted(one, axis=2)
-    np.testing.assert_array_equal(histograms(one, "classes"), histograms(other, "classes"))
-    assert (histograms(one, "both") != histograms(other, "both")).any()
+    one = rng.integers(0, 99, (1, 50, 3, 7))
+    other = rng.permuted(one, axis=3)
+    np.testing.assert_array_equal(histograms_of(one, "classes"), histograms_of(other, "classes"))
+    assert (histograms_of(one, "both") != histograms_of(other, "both")).any()
 
 
 def test_histograms__constant_images_are_refused_all_at_once(arrays, labeller, engine):
@@ -357,7 +358,7 @@ def test_histograms__constant_images_are_refused_all_at_once(arrays, labeller, e
     counts = count_labels(images, labeller, engine)
     names = ["plain", "gravel", "bare", "brick", "smooth"]
     with pytest.raises(DscError, match="constant") as caught:
-        joined_counts(counts, names, 3)
+        joined_counts(counts, names, labeller)
     for name, bad in zip(names, (1, 0, 1, 0, 1), strict=True):
         assert (name in str(caught.value)) == bool(bad)
 

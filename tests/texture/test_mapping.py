@@ -16,7 +16,8 @@ from dsc.cli.main import main
 from dsc.engine import schedulers
 from dsc.errors import DscError
 from dsc.texture import class_colours, class_map, label_map, mapping, paint
-from dsc.texture.mapping import MapStep, map_tile, voted
+from dsc.texture.labelling import most_voted
+from dsc.texture.mapping import MapStep, map_tile
 from dsc.tiling import as_image, cut_window, machine
 
 OPTIONS = {"n_components": 3, "diameter": 7, "max_iter": 1, "patches_per_image": 80, "stride": 3}
@@ -50,7 +51,7 @@ def with_stride(model, stride, **others):
 @pytest.mark.parametrize("stride", [1, 2, 3, 5])
 def test_map__without_a_window_is_that_of_the_whole_image(model, image, stride, monkeypatch):
     one = with_stride(model, stride)
-    expected = label_map(one.labeller, as_image(image)) + 1
+    expected = label_map(one.labellers, as_image(image)) + 1
     for size in (64, 256):
         monkeypatch.setattr(machine, "TILE", size)
         found = class_map(image, one)
@@ -72,12 +73,13 @@ def test_map__patches_with_missing_pixels_have_no_class(model, image, stride, mo
     y, x = np.nonzero(lost)
     gone = np.argwhere(np.isnan(holed))
     reach = np.hypot(y[:, None] - gone[:, 0], x[:, None] - gone[:, 1]).min(1)
-    side = one.labeller.basis.diameter
+    side = one.labellers.diameter
     assert reach.max() <= side / 2 + stride
     assert lost[np.isnan(holed) & (whole != 0)].all()
     if stride == 1:
         alone = lost[80:100, 90:110]
-        assert alone.sum() == one.labeller.basis.n_pixels  # one pixel: all disks that have it
+        basis = one.labellers.each[0].basis
+        assert alone.sum() == basis.n_pixels  # one pixel: all disks that have it
     monkeypatch.setattr(machine, "TILE", 64)
     np.testing.assert_array_equal(class_map(holed, one), found)
     assert not class_map(holed, one, window=5).to_numpy()[np.isnan(holed)].any()
@@ -85,7 +87,7 @@ def test_map__patches_with_missing_pixels_have_no_class(model, image, stride, mo
 
 def test_map__of_several_atoms_per_patch_is_that_of_the_whole_image(model, image):
     one = with_stride(model, 4, sparsity=2)
-    expected = label_map(one.labeller, as_image(image)) + 1
+    expected = label_map(one.labellers, as_image(image)) + 1
     np.testing.assert_array_equal(class_map(image, one, scheduler="synchronous"), expected)
 
 
@@ -96,12 +98,12 @@ def test_map__of_several_atoms_per_patch_is_that_of_the_whole_image(model, image
     half=st.integers(0, 5),
 )
 def test_tile__any_part_is_that_part_of_the_whole(model, image, corner, size, stride, half):
-    step = MapStep(with_stride(model, stride).labeller, half)
+    step = MapStep(with_stride(model, stride).labellers, half)
     shape = image.shape
     y, x = (slice(c, min(c + n, most)) for c, n, most in zip(corner, size, shape, strict=True))
-    labels = np.pad(label_map(step.labeller, as_image(image)), half, constant_values=-1)
+    labels = np.pad(label_map(step.labellers, as_image(image)), half, constant_values=-1)
     found = map_tile(cut_window(as_image(image), y, x, step.margin), step)
-    np.testing.assert_array_equal(found[0], voted(labels, step)[y, x] + 1)
+    np.testing.assert_array_equal(found[0], most_voted([labels], step.labellers, half)[y, x] + 1)
 
 
 @given(seed=st.integers(0, 99), half=st.integers(0, 4))
@@ -109,7 +111,7 @@ def test_vote__is_the_most_frequent_class_around(model, seed, half):
     rng = np.random.default_rng(seed)
     labels = rng.integers(-1, 3, (9 + 2 * half, 7 + 2 * half))
     labels[:3] = -1
-    found = voted(labels, MapStep(model.labeller, half))
+    found = most_voted([labels], model.labellers, half)
     assert found.shape == (9, 7)
     for (y, x), label in np.ndenumerate(found):
         near = labels[y : y + 2 * half + 1, x : x + 2 * half + 1]
@@ -199,8 +201,9 @@ def test_map__same_on_processes(model, image):
 
 def test_map__of_many_classes_has_room_for_them(model, image):
     names = tuple(f"{k:03d}" for k in range(300))
-    atoms = np.repeat(model.atoms, 100, axis=0)
-    many = replace(model, atoms=atoms, label_names=names)
+    one = model.scales[0]
+    some = replace(one, atoms=np.repeat(one.atoms, 100, axis=0))
+    many = replace(model, scales=(some,), label_names=names)
     found = class_map(image[:20, :20], many)
     assert found.dtype == np.uint16
     assert set(np.unique(found)) <= {0, 1, 101, 201}

@@ -102,12 +102,12 @@ def test_sweep_grid__every_combination_once_and_those_with_the_same_patches_toge
     assert len(settings) == len(set(settings)) == 4 * 3 * 3 * 3
     pairs = [(config.method, config.diameter) for config in settings]
     assert sum(a != b for a, b in pairwise(pairs)) == 3 * 3 - 1
-    same = {"n_atoms": 100, "diameter": 15, "sparsity": 1, "method": "rotational"}
+    same = {"n_atoms": 100, "diameter": (15,), "sparsity": 1, "method": "rotational"}
     assert {replace(config, **same) for config in settings} == {replace(BASE, **same)}
     first = settings[:4]
     assert [config.n_atoms for config in first] == [10, 25, 50, 100]
     assert {(c.method, c.diameter, c.sparsity, c.stride) for c in first} == {
-        ("rotational", 11, 1, 3)
+        ("rotational", (11,), 1, 3)
     }
 
 
@@ -348,7 +348,7 @@ def test_expected_patches__as_many_as_are_extracted(config, data, tmp_path):
     mixed = Dataset(data.images[:4] + images.images, (*"aabb", *images.labels), (None,) * 7)
     with open_engine("threads") as engine:
         sources = extract_classes(mixed, ("a", "b"), config, tmp_path / "p", engine)
-    assert expected_patches(mixed, config) == [s.n_patches for s in sources]
+    assert expected_patches(mixed, config, *config.diameter) == [s.n_patches for s in sources]
 
 
 def test_best_of__ties_go_to_the_simpler_setting():
