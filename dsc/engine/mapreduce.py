@@ -49,7 +49,7 @@ class Job:
 
 def job_graph(job: Job) -> Any:
     """The delayed result of a job: maps, a tree of merges, the finish."""
-    shared = f"shared-{uuid.uuid4().hex}"
+    shared = _shared_key()
     graph: dict[Key, Any] = {shared: job.shared}
     keys = _part_keys(job.map, len(job.parts), job.name)
     for key, part in zip(keys, job.parts, strict=True):
@@ -65,7 +65,7 @@ def part_tasks(
     function: Callable[[Any, Any], Any], parts: Sequence[Any], shared: Any = None
 ) -> list[Any]:
     """Delayed `function(part, shared)` of every part."""
-    shared_key = f"shared-{uuid.uuid4().hex}"
+    shared_key = _shared_key()
     values = []
     for key, part in zip(_part_keys(function, len(parts)), parts, strict=True):
         graph: dict[Key, Any] = {shared_key: shared}
@@ -95,7 +95,16 @@ def _part_keys(function: Callable[..., Any], count: int, name: str = "") -> list
     return [(group, index) for index in range(count)]
 
 
-def _add_map(graph: dict[Key, Any], key: Key, task: tuple[Any, Any, str]) -> None:
+def _shared_key() -> Key:
+    """The key of a shared value, which the scheduler of a cluster puts into a group of its own.
+
+    It spreads tasks over all workers if those that they depend on are in small groups; keys that
+    are strings make one group, which grows pass by pass, and tasks then go to where the value is.
+    """
+    return f"shared-{uuid.uuid4().hex}", 0
+
+
+def _add_map(graph: dict[Key, Any], key: Key, task: tuple[Any, Any, Key]) -> None:
     function, part, shared = task
     if isinstance(part, Delayed):
         graph.update(part.dask)

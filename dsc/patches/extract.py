@@ -24,7 +24,7 @@ from dsc.images import DECODED, Inputs
 from dsc.patches.album import pixels_of, write_pixels, write_table
 from dsc.patches.config import PatchConfig
 from dsc.patches.looking import Choice, look
-from dsc.patches.positions import fingerprint_of, spans_of, write_span
+from dsc.patches.positions import fingerprints_of, spans_of, write_span
 from dsc.patches.reading import name_of, reading_of, sliver_note
 from dsc.patches.scan import Indices
 from dsc.patches.schema import patch_layout
@@ -34,7 +34,7 @@ from dsc.store import Store, basis_sizes, basis_variables, check_free, create
 
 CHUNK = 2**16  # patches in a chunk
 CHUNK_BYTES = 8 * 2**20  # of coordinates in a chunk, at most
-TASK_CHUNKS = 8  # of positions that a task writes
+TASK_CHUNKS = 4  # of positions that a task writes
 
 
 def extract_patches(
@@ -84,8 +84,9 @@ def extract_many(
             if choice.n_patches == 0:
                 raise DscError(_why_none(choice))
         stores = []
-        for choice, (_, out, _) in zip(choices, jobs, strict=True):
-            store = _create(out, choice)
+        fingerprints = fingerprints_of(choices, engine)
+        for choice, fingerprint, (_, out, _) in zip(choices, fingerprints, jobs, strict=True):
+            store = _create(out, choice, fingerprint)
             stack.enter_context(store.writing())
             stores.append(store)
         _write(choices, stores, engine)
@@ -96,8 +97,9 @@ def is_set_of(found: StoredPatches, inputs: Inputs, config: PatchConfig) -> bool
     """Whether a patch set is the one that `extract_patches` would make."""
     with open_engine("threads", progress=False) as engine:
         choice = _subset(look([(inputs, config)], engine)[0])
+        (fingerprint,) = fingerprints_of([choice], engine)
     reading = json.loads(json.dumps(reading_of(choice.images, config)))  # as it is stored
-    return (found.fingerprint, found.reading) == (fingerprint_of(choice), reading)
+    return (found.fingerprint, found.reading) == (fingerprint, reading)
 
 
 def _write(choices: list[Choice], stores: list[Store], engine: Engine) -> None:
@@ -174,13 +176,13 @@ def _basis(choice: Choice) -> SteerableBasis | None:
     return make_basis(config.materialize, config.diameter).for_channels(choice.n_channels)
 
 
-def _create(out: str | PathLike[str], choice: Choice) -> Store:
+def _create(out: str | PathLike[str], choice: Choice, fingerprint: str) -> Store:
     config, labels, basis = choice.config, choice.label_names, _basis(choice)
     attributes: dict[str, Any] = {
         "n_patches": choice.n_patches,
         **{name: getattr(config, name) for name in ("diameter", "center", "unit")},
         "rotated": bool(config.rotate),
-        "fingerprint": fingerprint_of(choice),
+        "fingerprint": fingerprint,
         "n_channels": choice.n_channels,
         "configuration": config.to_dict(),
         "image_names": [name_of(channels) for channels in choice.images],

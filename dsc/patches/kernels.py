@@ -7,7 +7,7 @@ on its neighbours or on how the set is cut into parts.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float32, float64, int64, njit, types, void
+from numba import boolean, float32, float64, int32, int64, njit, types, uint8, void
 
 NOTHING = 1e-24  # energy after centering, as a part of all: float32 pixels vary by more, or not
 
@@ -18,7 +18,7 @@ MARGIN = 3
 _TAPS = 6  # samples along an axis that a quintic spline value is made of
 _SCALE = 120.0 * 120.0  # of the products of weights below
 _READ = types.Array(float32, 1, "C", readonly=True)
-_READ_2D = types.Array(float32, 2, "C", readonly=True)
+_ANY_2D = types.Array(float32, 2, "A", readonly=True)
 _COEFFICIENTS = types.Array(float64, 2, "C", readonly=True)
 _OUT = float32[:, ::1]
 _INDEX = int64[::1]
@@ -142,36 +142,86 @@ def cut_rotated(spline, y, x, rotation, dy, dx, row, first, out):
             out[row[i], first + k] = np.float32(value / _SCALE)
 
 
-@_compile(_READ_2D, int64, int64, float64, types.Array(boolean, 2, "A"))
+@_compile(_ANY_2D, int64, int64, float64, types.Array(boolean, 2, "A"))
 def keep_windows(image, side, stride, min_std, out):
     """out[i, j] = whether the window at (i, j) · stride has a standard deviation > min_std.
 
     The sample standard deviation (ddof = 1) of all pixels of the square, in float64, in two passes
-    (mean, then deviations), a row of windows at a time.
+    (mean, then deviations), a row of windows at a time. Columns that are `stride` apart are put
+    beside each other first, so that inner loops go over windows and are contiguous: in
+    line[x % stride], the pixels of column x of all windows begin at x // stride.
     """
     n_rows, n_columns = out.shape
-    width = (n_columns - 1) * stride + 1  # every column, so that the inner loops are contiguous
-    count = side * side
-    mean, energy, column = np.empty(width), np.empty(width), np.empty(width + side - 1)
+    count, whole = side * side, side - side % 4
+    n_lines, length = min(stride, side), n_columns + (side - 1) // stride
+    lines = np.empty((side, n_lines, length), np.float32)  # of row y of the image at y % side
+    sums = np.empty((n_lines, length))  # of columns
+    mean, energy = np.empty(n_columns), np.empty(n_columns)
+    n_read = 0  # rows of the image
     for i in range(n_rows):
+        top = i * stride
+        for y in range(max(top, n_read), top + side):
+            for x in range(n_lines):
+                own = image[y, x::stride]
+                line = lines[y % side, x]
+                for j in range(min(length, own.size)):
+                    line[j] = own[j]
+        n_read = top + side
+        sums[:] = 0.0
+        for y in range(top, top + side):
+            for x in range(n_lines):
+                line, total = lines[y % side, x], sums[x]
+                for j in range(length):
+                    total[j] += line[j]
         mean[:] = 0.0
         energy[:] = 0.0
-        column[:] = 0.0
-        for y in range(i * stride, i * stride + side):
-            for j in range(width + side - 1):
-                column[j] += image[y, j]
         for x in range(side):
-            for j in range(width):
-                mean[j] += column[x + j]
-        for j in range(width):
-            mean[j] /= count
-        for y in range(i * stride, i * stride + side):
-            for x in range(side):
-                for j in range(width):
-                    away = image[y, x + j] - mean[j]
-                    energy[j] += away * away
+            total = sums[x % stride][x // stride :]
+            for j in range(n_columns):
+                mean[j] += total[j]
         for j in range(n_columns):
-            out[i, j] = np.sqrt(energy[j * stride] / (count - 1)) > min_std
+            mean[j] /= count
+        for y in range(top, top + side):
+            line = lines[y % side]
+            for x in range(0, whole, 4):  # in the order of the pixels, whatever the stride
+                a = line[x % stride][x // stride :]
+                b = line[(x + 1) % stride][(x + 1) // stride :]
+                c = line[(x + 2) % stride][(x + 2) // stride :]
+                d = line[(x + 3) % stride][(x + 3) // stride :]
+                for j in range(n_columns):
+                    m = mean[j]
+                    of_a, of_b, of_c, of_d = a[j] - m, b[j] - m, c[j] - m, d[j] - m
+                    three = ((energy[j] + of_a * of_a) + of_b * of_b) + of_c * of_c
+                    energy[j] = three + of_d * of_d
+            for x in range(whole, side):
+                a = line[x % stride][x // stride :]
+                for j in range(n_columns):
+                    of_a = a[j] - mean[j]
+                    energy[j] += of_a * of_a
+        for j in range(n_columns):
+            out[i, j] = np.sqrt(energy[j] / (count - 1)) > min_std
+
+
+@_compile(types.Array(uint8, 1, "C", readonly=True), *[int64] * 4, int32[::1], int32[::1])
+def locate(bits, first, n_x, margin, stride, y, x):
+    """(y, x) of the first pixels of the windows whose bit is set, the highest of a byte first.
+
+    Windows are numbered row by row, n_x in a row; `first` is the number of the first bit's.
+    """
+    i, j, n = first // n_x, first % n_x, 0
+    for byte in bits:
+        if byte:
+            row, column = i, j
+            for k in range(8):
+                if byte & (128 >> k):
+                    y[n], x[n] = margin + row * stride, margin + column * stride
+                    n += 1
+                column += 1
+                if column == n_x:
+                    row, column = row + 1, 0
+        j += 8
+        while j >= n_x:
+            i, j = i + 1, j - n_x
 
 
 @_compile(types.Array(boolean, 2, "C", readonly=True), int64, _INDEX, types.Array(boolean, 2, "A"))

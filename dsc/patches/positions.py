@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.counter import uniform_bits
+from dsc.engine import Engine, part_tasks
+from dsc.patches import kernels
 from dsc.patches.config import PatchConfig
 from dsc.patches.looking import Choice
 from dsc.patches.scan import Grid
+from dsc.show import Stage
 from dsc.store import Store
 
-Columns = dict[str, NDArray[Any]]
+COLUMNS = ("image", "y", "x", "rotation")
 
 
 class Piece(NamedTuple):
@@ -29,16 +32,24 @@ class Piece(NamedTuple):
     n_windows: int
     bits: NDArray[np.uint8]
 
-    def columns(self, config: PatchConfig) -> Columns:
-        """Where its patches are."""
-        index = np.flatnonzero(np.unpackbits(self.bits, count=self.n_windows)) + self.first
-        y, x = self.grid.positions(index)
-        columns: Columns = {"image": np.full(len(index), self.image, np.int32), "y": y, "x": x}
-        if config.rotate:
+    @property
+    def n_patches(self) -> int:
+        """How many of its windows are patches."""
+        return int(np.bitwise_count(self.bits).sum())
+
+    def column(self, name: str, config: PatchConfig) -> NDArray[Any]:
+        """One thing that is known of each of its patches: image, y, x or rotation."""
+        if name == "image":
+            return np.full(self.n_patches, self.image, np.int32)
+        if name == "rotation":
+            index = np.flatnonzero(np.unpackbits(self.bits, count=self.n_windows)) + self.first
             angles = np.deg2rad(np.array(config.rotate, np.float64)).astype(np.float32)
             bits = uniform_bits(config.seed, "rotate", index + self.before)
-            columns["rotation"] = angles[(bits % np.uint64(len(angles))).astype(np.int64)]
-        return columns
+            return np.asarray(angles[(bits % np.uint64(len(angles))).astype(np.int64)])
+        y, x = np.empty((2, self.n_patches), np.int32)
+        grid = self.grid
+        kernels.locate(self.bits, self.first, grid.n_x, grid.margin, grid.stride, y, x)
+        return y if name == "y" else x
 
 
 class Span(NamedTuple):
@@ -50,6 +61,11 @@ class Span(NamedTuple):
     pieces: list[Piece]
     labels: NDArray[np.int32] | None  # the class of each image
     config: PatchConfig
+
+
+def names_of(config: PatchConfig) -> tuple[str, ...]:
+    """The columns that patches have: they are only rotated if that was asked for."""
+    return COLUMNS if config.rotate else COLUMNS[:-1]
 
 
 def pieces_of(choice: Choice) -> Iterator[Piece]:
@@ -71,7 +87,7 @@ def spans_of(choice: Choice, n_rows: int) -> Iterator[Span]:
     end = start = 0
     for piece in pieces_of(choice):
         held.append((end, piece))
-        end += int(np.bitwise_count(piece.bits).sum())
+        end += piece.n_patches
         while end - start >= n_rows:
             stop = start + n_rows
             yield Span(start, stop, held[0][0], [one for _, one in held], labels, config)
@@ -82,23 +98,35 @@ def spans_of(choice: Choice, n_rows: int) -> Iterator[Span]:
 
 def write_span(span: Span, store: Store) -> None:
     """One task: write where some patches are."""
-    parts = [piece.columns(span.config) for piece in span.pieces]
     inside = slice(span.start - span.offset, span.stop - span.offset)
-    columns = {name: np.concatenate([part[name] for part in parts])[inside] for name in parts[0]}
-    if span.labels is not None:
-        columns["label"] = span.labels[columns["image"]]
-    for name, column in columns.items():
+    for name in names_of(span.config):
+        parts = [piece.column(name, span.config) for piece in span.pieces]
+        column = np.concatenate(parts)[inside]
         store.write(name, span.start, column)
+        if name == "image" and span.labels is not None:
+            store.write("label", span.start, span.labels[column])
 
 
-def fingerprint_of(choice: Choice) -> str:
-    """SHA-256 of what defines the patches: images, positions, normalisation."""
-    config, hashed = choice.config, [seen.sha256 for seen in choice.scans]
-    header: list[Any] = [config.diameter, config.center, config.unit, hashed]
-    header += [choice.n_channels] * (choice.n_channels > 1)
-    hashes = {name: hashlib.sha256() for name in ("image", "y", "x", "rotation")}
-    for piece in pieces_of(choice):
-        for name, column in piece.columns(config).items():
-            hashes[name].update(column.astype(column.dtype.newbyteorder("<"), copy=False).data)
-    text = repr((header, [total.hexdigest() for total in hashes.values()]))
-    return hashlib.sha256(text.encode()).hexdigest()
+def fingerprints_of(choices: Sequence[Choice], engine: Engine) -> list[str]:
+    """SHA-256 of what defines the patches of each set: images, positions, normalisation."""
+    tasks = [task for choice in choices for task in part_tasks(hash_column, COLUMNS, choice)]
+    stage = Stage("number the patches", sum(choice.n_patches for choice in choices))
+    hashes = engine.near().compute(tasks, stage)
+    fingerprints = []
+    for number, choice in enumerate(choices):
+        config, own = choice.config, hashes[number * len(COLUMNS) :][: len(COLUMNS)]
+        images = [seen.sha256 for seen in choice.scans]
+        header: list[Any] = [config.diameter, config.center, config.unit, images]
+        header += [choice.n_channels] * (choice.n_channels > 1)
+        fingerprints.append(hashlib.sha256(repr((header, own)).encode()).hexdigest())
+    return fingerprints
+
+
+def hash_column(name: str, choice: Choice) -> str:
+    """One task: SHA-256 of one column of all patches, of nothing if they do not have it."""
+    total = hashlib.sha256()
+    if name in names_of(choice.config):
+        for piece in pieces_of(choice):
+            column = piece.column(name, choice.config)
+            total.update(column.astype(column.dtype.newbyteorder("<"), copy=False).data)
+    return total.hexdigest()

@@ -17,6 +17,7 @@ from dsc.patches.disks import disk_offsets
 
 LARGEST = 2**31 - 1  # along an axis: positions are int32
 PIECE = 2**20  # candidates unpacked at a time
+SURVEYED = 2**17  # pixels hashed at a time
 
 Indices = NDArray[np.int64]
 
@@ -110,6 +111,20 @@ def digest(pixels: NDArray[np.float32]) -> str:
     return hashlib.sha256(np.ascontiguousarray(pixels, "<f4").data).hexdigest()
 
 
+def survey(pixels: NDArray[np.float32]) -> tuple[str, float, float]:
+    """The hash of a tile, and its least and largest value; these are NaN if one of its is.
+
+    Some rows at a time, which stay in the cache meanwhile, and need no copy of the whole.
+    """
+    total, low, high = hashlib.sha256(), np.float32(np.inf), np.float32(-np.inf)
+    step = max(1, SURVEYED // pixels.shape[1])
+    for top in range(0, len(pixels), step):
+        rows = np.ascontiguousarray(pixels[top : top + step], "<f4")
+        total.update(rows.data)
+        low, high = np.minimum(low, rows.min()), np.maximum(high, rows.max())
+    return total.hexdigest(), float(low), float(high)
+
+
 @dataclass(frozen=True, eq=False)
 class Band:
     """What was seen of one row of tiles."""
@@ -155,18 +170,21 @@ def scan_band(
         varies = np.full(keep.shape, config.min_std <= 0)
         for image, own in zip(channels, digests, strict=True):
             pixels = image.read_once(*region)
-            tile = pixels[: y.stop - y.start, : x.stop - x.start]
-            _check_values(tile, y, x, bool(config.rotate))
-            own.append(digest(tile))
-            low, high = np.fmin(low, tile.min()), np.fmax(high, tile.max())
+            height, width = y.stop - y.start, x.stop - x.start
+            hashed, least, most = survey(pixels[:height, :width])
+            if not np.isfinite([least, most]).all():
+                _check_values(pixels[:height, :width], y, x, bool(config.rotate))
+            own.append(hashed)
+            low, high = np.fmin(low, least), np.fmax(high, most)
             if not keep.size:
                 continue
             if config.min_std > 0:
                 found = np.empty(keep.shape, np.bool_)
                 how = (config.diameter, config.stride, config.min_std)
-                kernels.keep_windows(np.ascontiguousarray(pixels[window]), *how, found)
+                kernels.keep_windows(pixels[window], *how, found)
                 varies |= found
-            if np.isnan(pixels).any():
+            beside = (pixels[height:], pixels[:height, width:])
+            if np.isnan(least) or any(np.isnan(part).any() for part in beside):
                 inside.append(~np.isnan(pixels[window]))
         keep &= varies
         for part in inside if keep.size else ():

@@ -3,9 +3,26 @@
 import time
 
 import pytest
+from distributed import SchedulerPlugin
 
 from dsc.bench import overhead, simulated
 from dsc.dictionary import LearnConfig
+from dsc.engine import Job, job_graph
+from dsc.engine.mapreduce import is_part_key
+
+
+class Spread(SchedulerPlugin):
+    """Of each task over a part: whether the scheduler gives it to any worker that has least to do.
+
+    Else it goes to one that has what it depends on.
+    """
+
+    def __init__(self, scheduler):
+        self.scheduler, self.found = scheduler, []
+
+    def transition(self, key, start, finish, *args, **more):
+        if finish == "processing" and is_part_key(key):
+            self.found.append(self.scheduler.is_rootish(self.scheduler.tasks[key]))
 
 
 @pytest.mark.parametrize(("materialize", "least"), [("none", 3), ("disk", 12)])
@@ -32,5 +49,18 @@ def test_shared_data__goes_to_every_worker_once_a_pass():
         simulated.open_engine(address) as engine,
     ):
         found = simulated.time_pass(engine, time.perf_counter, 3, 10**9)
-    assert 1 <= found["n_sent"] <= 3 < found["n_tasks"]  # a fast pass may need fewer workers
+    assert 1 <= found["n_sent"] <= 3 < found["n_tasks"]  # a fast worker may take the others' tasks
     assert found["seconds"] > 0
+
+
+def test_tasks__are_given_to_all_workers_however_many_dictionaries_there_are():
+    # they need the data of their dictionary, which one worker has first: they must not all go there
+    with simulated._own_cluster(2) as client, simulated.open_engine(client) as engine:
+        spread = Spread(client.cluster.scheduler)
+        client.cluster.scheduler.add_plugin(spread)
+        jobs = [
+            Job(simulated.do_nothing, range(10), simulated.finish_nothing, simulated.Shared(), 8)
+            for _ in range(24)
+        ]
+        engine.compute([job_graph(job) for job in jobs])
+    assert spread.found == [True] * 24 * 10

@@ -83,7 +83,7 @@ def test_extract__makes_many_sets_in_one_graph(folder, tmp_path):
             patch.setattr(type(engine), "compute", counted)
             jobs = [([file], tmp_path / file.name, CONFIG) for file in files]
             sets = extract_many(jobs, engine)
-    assert len(calls) == 2  # to look, and to write
+    assert len(calls) == 3  # to look, to number the patches, and to write
     for file, found in zip(files, sets, strict=True):
         assert_same(found, extract_patches(file, tmp_path / f"{file.name}.alone", CONFIG))
 
