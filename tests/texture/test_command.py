@@ -285,10 +285,10 @@ def test_evaluate__an_outex_suite_has_the_rows_of_the_paper_cited(suite, tmp_pat
     cited = [line for line in result.stdout.splitlines() if "cited, not run" in line]
     accuracies = [line.split("  ")[1].strip() for line in cited]
     assert accuracies[:4] == ["1.0000", "0.4432", "0.5635", "0.5471"]
-    assert len(accuracies) == 14
+    assert len(accuracies) == 39
     assert all("Outex_TC_00010" in line for line in cited)
     page = (tmp_path / "run" / "report" / "index.html").read_text(encoding="utf-8")
-    assert page.count('<tr class="cited">') == 14
+    assert page.count('<tr class="cited">') == 39
 
 
 def test_evaluate__other_histograms_have_other_neighbours(suite):
