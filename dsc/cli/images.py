@@ -28,7 +28,7 @@ from dsc.dictionary import load_dictionary
 from dsc.errors import DscError
 from dsc.images import Image, check_writable, new_file, write_pixels
 from dsc.restore import RestoreConfig, denoise_image, inpaint_image
-from dsc.show import Terminal
+from dsc.show import Terminal, percent
 from dsc.tiling import Output, as_image, image_for
 
 MAP_SUFFIX = ".zarr"
@@ -132,8 +132,9 @@ def denoise(
         options["progress"] = Terminal()
         done = denoise_image(source, sigma, dictionary, place.store, options)
         place.write(done.array, source)
-    levels, removed = done.facts["sigma"], done.facts["removed"]
+    share, removed, levels = (done.facts[name] for name in ("share", "removed", "sigma"))
     summary = {
+        "share": share,
         "removed": removed,
         "sigma": levels[0] if sigma is not None or len(levels) == 1 else levels,
         "dtype": done.dtype.name,
@@ -145,7 +146,8 @@ def denoise(
     answer(
         summary,
         as_json,
-        f"{out}: {removed:.4g} (standard deviation) removed from {image}; σ {noise} ({found})",
+        f"{out}: {percent(share)} of the energy removed from {image}, "
+        f"{removed:.4g} (standard deviation); σ {noise} ({found})",
     )
     return summary
 

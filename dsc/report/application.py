@@ -103,19 +103,12 @@ def _restored(before: View, application: Application) -> tuple[Floats, Floats, t
     return first, second, (low, high)
 
 
-def _share(left: Floats, image: Floats) -> float:
-    """Σ left² / Σ (image − mean)², 0 of nothing."""
-    energy = float(((image - np.nanmean(image)) ** 2).sum())
-    return float((left**2).sum()) / energy if energy else 0.0
-
-
 def _describe_denoise(view: View, application: Application) -> _Content:
     before, after, span = _restored(view, application)
     given, summary = application.options.get("sigma"), application.summary
     sigma = summary.get("sigma", given)
     facts = {
-        # a shrunken view has lost noise
-        "share": _share(before - after, before) if view.step == 1 else None,
+        "share": summary["share"],
         "removed": summary["removed"],
         "sigma": sigma if sigma is not None else "estimated",
         "is_given": given is not None,

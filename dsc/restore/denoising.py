@@ -265,7 +265,13 @@ def _denoise_whole(
         for channel, color in enumerate(cleaner.group.colors):
             found[color] = known.keep_image(channel, pixels[color], found[color])
     each = found[: subject.n_colors].astype(np.float64) - np.stack(pixels)
-    facts = {"sigma": levels, "removed": float(np.std(each[~np.isnan(each)]))}
+    values = [own[~np.isnan(own)].astype(np.float64) for own in pixels]
+    energy = float(sum(own.var() * own.size for own in values))
+    facts = {
+        "share": share_of(float(np.nansum(each**2)), energy),
+        "removed": float(np.std(each[~np.isnan(each)])),
+        "sigma": levels,
+    }
     return keep(subject, found, facts, out, engine, NAME)
 
 
@@ -284,10 +290,20 @@ def _denoise_tiles(
     removed = np.sqrt(np.maximum(0, energy / number - (value / number) ** 2))
     step = replace(step, cleaners=tuple(c.removing(removed) for c in step.cleaners))
     done = map_tiles(subject.image, _job(subject, step), out, scheduler=engine)
-    n_values = subject.n_colors * subject.image.shape[0] * subject.image.shape[1] - step.n_missing
-    mean, square = (float(v) / n_values for v in done.sums[len(subject.channels) :])
-    facts = {"sigma": levels, "removed": float(np.sqrt(max(0.0, square - mean**2)))}
+    total, square, *of_colors = done.sums[len(subject.channels) :].tolist()
+    known, value, energy = np.reshape(of_colors, (3, -1))  # (color,)
+    n_values = known.sum()
+    facts = {
+        "share": share_of(square, float((energy - value**2 / np.maximum(1, known)).sum())),
+        "removed": float(np.sqrt(max(0.0, square / n_values - (total / n_values) ** 2))),
+        "sigma": levels,
+    }
     return Restored.of(subject, done, facts)
+
+
+def share_of(removed: float, energy: float) -> float:
+    """The share of the energy of an image, each color around its mean, that is removed."""
+    return removed / energy if energy > 0 else 0.0
 
 
 def removed_sums(part: Part, step: DenoiseStep) -> NDArray[np.float64]:
@@ -345,9 +361,15 @@ def clean_disks(noisy: Floats, cleaner: Cleaner) -> Floats:
 
 
 def measure_removed(window: Window, maps: NDArray[Any]) -> NDArray[np.float64]:
-    """(2, y, x) what is removed of every pixel, and its energy, over all colors."""
+    """(2 + 3 · color, y, x) what is removed of every pixel and its energy, over all colors.
+
+    Then for each color whether a pixel is known, its value, and its energy.
+    """
     removed = removed_of(window, maps)
-    return np.stack([removed.sum(0), (removed**2).sum(0)])
+    colors = np.atleast_3d(window.inner())[:, :, : len(removed)].astype(np.float64)
+    known = ~np.isnan(np.moveaxis(colors, 2, 0))
+    values = np.where(known, np.moveaxis(colors, 2, 0), 0)
+    return np.stack([removed.sum(0), (removed**2).sum(0), *known, *values, *values**2])
 
 
 def _code(coder: Coder, noisy: Floats) -> tuple[Floats, Floats]:

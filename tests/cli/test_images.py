@@ -318,11 +318,12 @@ def test_out__a_file_has_one_writer_at_a_time(dsc, folder, tmp_path):
 
 def test_denoise__says_the_noise(dsc, folder, tmp_path):
     result = dsc("denoise", folder / "noisy.png", "--out", tmp_path / "a.zarr", *FAST)
-    assert "removed from" in result.stdout
+    assert "of the energy removed from" in result.stdout
     assert "(estimated)" in result.stdout
     words = ["--out", tmp_path / "b.zarr", *FAST, "--json"]
     found = json.loads(dsc("denoise", folder / "noisy.png", *words).stdout)
-    assert list(found)[:2] == ["removed", "sigma"]
+    assert list(found)[:3] == ["share", "removed", "sigma"]
+    assert 0 < found["share"] < 1
     assert 10 < found["sigma"] < 35  # 20 was added
     words = ["--out", tmp_path / "c.zarr", *FAST, "--json"]
     found = json.loads(dsc("denoise", folder / "color.png", *words).stdout)

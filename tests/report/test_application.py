@@ -87,7 +87,7 @@ def test_page__facts_are_those_that_the_command_answered(made):
         _, facts, answer = made[name]
         assert [facts[key] for key in keys] == [answer[key] for key in keys]
     _, facts, answer = made["denoise"]
-    assert facts["removed"] == answer["removed"]
+    assert [facts[key] for key in ("share", "removed")] == [answer[k] for k in ("share", "removed")]
     page = made["denoise"][0]
     before, after = (
         np.asarray(Image.open(page.with_name(name)), float) for name in ("noisy.png", "clean.png")

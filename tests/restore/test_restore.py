@@ -10,9 +10,9 @@ from skimage import data
 
 import dsc
 from dsc import DscError, denoise, inpaint
-from dsc.restore import estimate_noise, inpainting, pixels
+from dsc.restore import denoise_image, estimate_noise, inpainting, pixels
 from dsc.restore.pixels import Scale
-from dsc.tiling import CHANNELS, machine
+from dsc.tiling import CHANNELS, Output, machine
 
 FAST = {"diameter": 7, "n_atoms": 8, "n_iterations": 4}
 SIGMA = 25
@@ -215,6 +215,21 @@ def test_large__tile_by_tile_is_what_the_whole_gives(
     large(windows=1, across=1000)  # the one window is all of it
     assert (denoise(noisy, SIGMA, **FAST) == clean).all()
     assert (inpaint(crop, holes, **FAST) == filled).all()
+
+
+def test_large__says_as_much_removed_as_the_whole(noisy, large, tile):
+    both = np.dstack([noisy, 3 * noisy + 7, np.ones_like(noisy)]).astype(np.float32)
+    both[3, 5, 1] = np.nan
+    small = denoise_image(both, SIGMA, None, Output(), dict(FAST)).facts
+    tile(64)
+    large(windows=1, across=1000)  # the one window is all of it
+    found = denoise_image(both, SIGMA, None, Output(), dict(FAST)).facts
+    for name in ("share", "removed"):
+        assert found[name] == pytest.approx(small[name], rel=1e-9)
+    clean = denoise(both, SIGMA, **FAST)
+    energy = sum(np.nanvar(both[..., c], dtype=np.float64) for c in range(3))
+    share = np.nanmean((clean - both) ** 2, axis=(0, 1), dtype=np.float64).sum() / energy
+    assert small["share"] == pytest.approx(share, rel=1e-3)  # but for the one pixel
 
 
 def test_large__holes_beside_the_border_and_wide_ones_are_filled_as_in_the_whole(
