@@ -224,7 +224,9 @@ class Dictionary:
             )
         if (n_found := getattr(source, "n_channels", 1)) != self.n_channels:
             raise DscError(
-                f"patches: found {n_found} channels, need {self.n_channels}, as the dictionary has"
+                f"patches: found {n_found} channels, need {self.n_channels}, as the dictionary "
+                "has: cut them from images with so many (--channel), or learn from patches like "
+                "these"
             )
         if (source.center, source.unit) != (center, unit):
             found, wanted = (
