@@ -1,7 +1,7 @@
 """Everything that reads or writes an image: formats, inputs, conversion, tiles, cache."""
 
 from dsc.images.cache import CACHE, CACHE_BYTES, DECODED
-from dsc.images.convert import to_dtype, to_grey
+from dsc.images.convert import as_whole, to_dtype, to_grey
 from dsc.images.formats import NUMPY, SUFFIXES, probe_array, take_plane
 from dsc.images.image import (
     Image,

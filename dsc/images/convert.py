@@ -65,12 +65,26 @@ def to_dtype(
         pixels = pixels.reshape(grey.shape)
         if dtype.kind == "f":
             return pixels.astype(np.float32)
-        least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-        return np.asarray(np.rint(pixels.clip(least, most)), dtype)
+        return as_whole(pixels, dtype)
     largest = _LARGEST.get(dtype.name)
     if largest is None:
         return grey.astype(np.float32)
     return np.asarray(np.rint(grey.astype(np.float64).clip(0, 1) * largest), dtype)
+
+
+def as_whole(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Values as whole numbers or booleans, rounded and clipped to the range of the type.
+
+    Examples
+    --------
+    >>> as_whole(np.array([-3.0, 2.5, 1e30]), np.dtype("uint64")).tolist()
+    [0, 2, 18446744073709549568]
+    """
+    least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    largest = float(most)
+    if int(largest) > most:  # 64 bits: not a float64
+        largest = float(np.nextafter(largest, 0))
+    return np.asarray(np.rint(values.clip(least, largest)), dtype)
 
 
 def _luma(pixels: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from dsc.engine import Engine, part_tasks
 from dsc.patches import kernels
 from dsc.patches.config import PatchConfig
 from dsc.patches.looking import Choice
-from dsc.patches.scan import Grid
+from dsc.patches.scan import PIECE, Grid
 from dsc.show import Stage
 from dsc.store import Store
 
@@ -69,11 +69,14 @@ def names_of(config: PatchConfig) -> tuple[str, ...]:
 
 
 def pieces_of(choice: Choice) -> Iterator[Piece]:
-    """The rows of tiles of all images, in the order of the patches."""
+    """The windows of all images, in the order of the patches: at most `PIECE` of an image each."""
     firsts = choice.first_windows
     for image, (seen, before) in enumerate(zip(choice.scans, firsts, strict=True)):
         for first, count, bits in seen.kept:
-            yield Piece(image, seen.grid, before, first, count, bits)
+            for begin in range(0, count, PIECE):
+                n = min(PIECE, count - begin)
+                some = bits[begin // 8 : (begin + n + 7) // 8]
+                yield Piece(image, seen.grid, before, first + begin, n, some)
 
 
 def spans_of(choice: Choice, n_rows: int) -> Iterator[Span]:

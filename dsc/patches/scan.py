@@ -16,7 +16,7 @@ from dsc.patches.config import PatchConfig
 from dsc.patches.disks import disk_offsets
 
 LARGEST = 2**31 - 1  # along an axis: positions are int32
-PIECE = 2**20  # candidates unpacked at a time
+PIECE = 2**20  # candidates unpacked at a time: whole bytes of bits
 SURVEYED = 2**17  # pixels hashed at a time
 
 Indices = NDArray[np.int64]

@@ -66,9 +66,12 @@ class Gallery:
         pairs = evaluation.confused_pairs[:N_MISTAKES]
         n_images = 2 * len(shown) + 3 * len(pairs)
         side = min(MOST_SIDE, isqrt(IMAGE_PIXELS // max(1, n_images)))
+        maps = []
+        for index in shown:
+            maps.append(_map(evaluation, index, side))
         return Gallery(
             atoms=draw_atoms(evaluation.model),
-            maps=[_map(evaluation, index, side) for index in shown],
+            maps=maps,
             mistakes=[_mistake(evaluation, true, given, side) for true, given, _ in pairs],
         )
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dsc.counter import uniform_bits
 from dsc.engine import Engine, part_tasks
 from dsc.errors import DscError
-from dsc.images import Image, Tile, tiles_of, to_grey
+from dsc.images import Image, Tile, as_whole, tiles_of, to_grey
 from dsc.restore.filling import first_filling
 from dsc.show import Stage
 from dsc.tiling import CHANNELS, Window, as_image, cut_window, n_colors
@@ -44,10 +44,7 @@ class Scale:
     def undo(self, pixels: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Values of the image: whole numbers rounded and clipped, floats as float32."""
         values = pixels.astype(np.float64) * self.unit + self.offset
-        if dtype.kind == "f":
-            return values.astype(np.float32)
-        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-        return np.clip(np.rint(values), low, high).astype(dtype)
+        return values.astype(np.float32) if dtype.kind == "f" else as_whole(values, dtype)
 
 
 @dataclass(frozen=True, eq=False)

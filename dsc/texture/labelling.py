@@ -242,10 +242,10 @@ def label_map(labellers: Labellers, image: Image) -> Labels:
     With a stride, a patch stands for the pixels nearest to its middle. Of several diameters each
     votes with as many votes as it has pixels; see `most_voted`.
     """
-    found = [
-        spread(one.label_image(image)[0], image.shape, one.basis.diameter // 2, one.stride)
-        for one in labellers.each
-    ]
+    found = []
+    for one in labellers.each:
+        labels, _ = one.label_image(image)
+        found.append(spread(labels, image.shape, one.basis.diameter // 2, one.stride))
     return most_voted(found, labellers)
 
 
@@ -256,6 +256,8 @@ def most_voted(labels: Sequence[Labels], labellers: Labellers, half: int = 0) ->
     where two disagree, the larger patch wins. Without the `half` pixels at the edges. `NONE` where
     no pixel of the square has a class.
     """
+    if half == 0 and len(labels) == 1:
+        return labels[0]
     width = 2 * half + 1
     shape = [n - 2 * half for n in labels[0].shape]
     most, best = np.zeros(shape, np.int32), np.full(shape, NONE)

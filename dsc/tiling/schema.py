@@ -9,13 +9,13 @@ MEASURES = "measures"  # of maps that are finished after they were measured: see
 register(
     KIND,
     Variable(
-        VALUES, ("c", "y", "x"), "float32", "maps of an image, one per channel", any_type=True
-    ),
-    Variable(
         MEASURES,
         ("measure", "row", "column"),
         "float64",
         "sums, least and largest values of the measures of each tile",
         required=False,
+    ),
+    Variable(  # the last to be made: a store that has it has all it needs
+        VALUES, ("c", "y", "x"), "float32", "maps of an image, one per channel", any_type=True
     ),
 )

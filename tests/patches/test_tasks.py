@@ -10,6 +10,7 @@ from dsc.engine import open_engine
 from dsc.patches import PatchConfig, extract_many, extract_patches
 from dsc.patches import extract as extract_module
 from dsc.patches import looking as looking_module
+from dsc.patches import positions as positions_module
 
 CONFIG = PatchConfig(diameter=7, min_std=0.05, stride=2, rotate=(0.0, 40.0))
 PLAIN = PatchConfig(diameter=7)
@@ -54,6 +55,14 @@ def test_extract__is_the_same_for_any_tasks(
     monkeypatch.setattr(looking_module, "TASK_PIXELS", n_pixels)
     monkeypatch.setattr(extract_module, "TASK_CHUNKS", 1)
     assert_same(extract_patches(folder, tmp_path / "a", CONFIG, n_workers=n_workers), wanted)
+
+
+@pytest.mark.parametrize("n_windows", [8, 1000])
+def test_extract__is_the_same_however_positions_are_cut(
+    folder, wanted, tmp_path, monkeypatch, n_windows
+):
+    monkeypatch.setattr(positions_module, "PIECE", n_windows)
+    assert_same(extract_patches(folder, tmp_path / "a", CONFIG, scheduler="synchronous"), wanted)
 
 
 def test_extract__is_the_same_on_a_cluster(folder, wanted, tmp_path):

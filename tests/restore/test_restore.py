@@ -196,6 +196,16 @@ def test_tiles__give_the_bits_of_the_whole(crop, holes, noisy, clean, filled, ti
     assert (inpaint(crop, holes, **FAST) == filled).all()
 
 
+@pytest.mark.parametrize("diameter", [6, 7])
+def test_tiles__of_odd_sizes_give_the_bits_of_the_whole(noisy, tile, diameter):
+    how = {**FAST, "diameter": diameter}
+    odd = noisy[:71, :67]  # half a square of 2 × 2 pixels is left over
+    whole = denoise(odd, SIGMA, **how)
+    tile(64)
+    assert (denoise(odd, SIGMA, **how) == whole).all()
+    assert psnr(whole[64:], odd[64:]) > psnr(np.full_like(odd[64:], odd.mean()), odd[64:])
+
+
 def test_schedulers__give_the_same_bits(crop, holes, noisy, clean, filled, tile):
     tile(64)
     how = {"scheduler": "synchronous", **FAST}

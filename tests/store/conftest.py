@@ -19,6 +19,7 @@ from dsc.store import create, schema_of
 SIZES = {"patch": 10, "slot": 2, "atom": 3, "coord": 4, "pixel": 5, "y": 3, "x": 3, "iteration": 2}
 SIZES |= {"label": 2, "image": 6, "value": 12, "entry": 4, "problem": 2, "basis_value": 20, "c": 2}
 SIZES |= {"channel": 2, "sum": 10, "normal_value": 8, "right_value": 12, "idle_atom": 3}
+SIZES |= {"measure": 6, "row": 2, "column": 2}
 
 
 @pytest.fixture
