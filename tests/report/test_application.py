@@ -174,4 +174,4 @@ def test_page__of_a_large_image_says_how_much_it_is_shrunken(made, monkeypatch):
         main, ["denoise", *words, "--report", str(page.with_name("n.html"))]
     )
     assert result.exit_code == 0, result.output
-    assert json.loads((folder / "n.json").read_text())["share"] is None  # it would be too small
+    assert 0 < json.loads((folder / "n.json").read_text())["share"] < 1  # of the whole image
