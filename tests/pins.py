@@ -98,6 +98,7 @@ def textures() -> dict[str, str]:
                 n_nonzero_coefs=sparsity,
                 method=method,
                 patches_per_image=300,
+                unit=False,
                 max_iter=2,
             ).fit(train, labels)
             pins[f"texture {method} {sparsity}"] = model.model_.sha256

@@ -109,7 +109,8 @@ def _option(field: dataclasses.Field[Any], hint: Any, default: Any) -> Decorator
     text = field.metadata.get("help", "")
     choices = field.metadata.get("choices") or ()
     if hint is bool:
-        return click.option(name, is_flag=True, default=default, help=text)
+        both = f"{name}/--no-{name[2:]}" if field.default else name
+        return click.option(both, is_flag=True, default=default, show_default=True, help=text)
     if typing.get_origin(kind) is tuple:
         one = typing.get_args(kind)[0]
         return click.option(name, type=one, nargs=2, metavar="LOW HIGH", default=default, help=text)
@@ -159,7 +160,8 @@ def command_line(ctx: click.Context) -> str:
             words += [str(value)]
         elif parameter.name != "as_json" and value not in (None, parameter.get_default(ctx)):
             is_flag = isinstance(parameter, click.Option) and parameter.is_flag
-            words += [parameter.opts[0]] if is_flag else [parameter.opts[0], str(value)]
+            names = parameter.secondary_opts if value is False else parameter.opts
+            words += [names[0]] if is_flag else [names[0], str(value)]
     return shlex.join(words)
 
 

@@ -50,8 +50,9 @@ class Size:
     neighbours: tuple[int, ...]
 
 
-FULL = Size(TextureConfig(patches_per_image=2000), None, 2, (2, 5))
-SMALL = TextureConfig(n_atoms=4, diameter=(7,), patches_per_image=200, stride=3, n_iterations=3)
+LARGE = TextureConfig(diameter=(15,), unit=False, patches_per_image=2000)
+SMALL = replace(LARGE, n_atoms=4, diameter=(7,), patches_per_image=200, stride=3, n_iterations=3)
+FULL = Size(LARGE, None, 2, (2, 5))
 QUICK = Size(SMALL, 4, 1, (1, 3))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dsc.texture import Method, TextureConfig
 
 SUITE = "Outex_TC_00010"  # the paper's data
-SUITES = (SUITE, "Outex_tl84")  # and the same materials under another lamp
+CLASSES, TRAIN, TEST = 24, 480, 3840  # its classes and images
 NETWORKS = {  # mean and standard deviation of ten repetitions, in the order of `TRAINED`
     "VGG16": ((0.4233, 0.0501), (0.8968, 0.0331), (0.5740, 0.0290), (0.9850, 0.0067)),
     "VGG19": ((0.3198, 0.0520), (0.8431, 0.0672), (0.5966, 0.0347), (0.9790, 0.0074)),
@@ -59,6 +59,12 @@ VALIDATED = {
         (0.954, 0.966, 0.968, 0.968, 0.979, 0.982, 0.973, 0.982, 0.986, 0.977, 0.987, 0.990),
     ),
 }
+
+
+def is_of_the_paper(name: str, n_classes: int, n_train: int, n_test: int | None = None) -> bool:
+    """Whether images are those of the paper: of its suite, all of them."""
+    found = (name, n_classes, n_train, TEST if n_test is None else n_test)
+    return found == (SUITE, CLASSES, TRAIN, TEST)
 
 
 def validated(config: TextureConfig) -> float | None:

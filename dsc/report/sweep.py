@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from dsc.report import figures as look
-from dsc.report.paper import SUITE, validated
+from dsc.report.paper import is_of_the_paper, validated
 from dsc.report.render import Page, Place, plural
 from dsc.texture import CAUTION, SettingResult, SweepResult
 
@@ -38,7 +38,7 @@ def sweep_table(result: SweepResult) -> str:
         "training images held out; the best setting of each method is bold. Bins of the "
         f"histograms: {result.sweep.base.histogram}.",
     ]
-    if is_of_the_paper(result):
+    if has_printed(result):
         lines += ["", BESIDE]
     if len(grid.method) > 1:
         lines += ["", CAUTION]
@@ -57,14 +57,15 @@ def sweep_table(result: SweepResult) -> str:
     return "\n".join(lines) + "\n"
 
 
-def is_of_the_paper(result: SweepResult) -> bool:
+def has_printed(result: SweepResult) -> bool:
     """Whether it is of the training images that the paper cross-validated."""
-    return Path(str(result.options.get("images", ""))).name == SUITE
+    name = Path(str(result.options.get("images", ""))).name
+    return is_of_the_paper(name, len(result.label_names), result.identity["data"]["n_images"])
 
 
 def printed(result: SweepResult, one: SettingResult) -> float | None:
     """The paper's accuracy with a setting, in percent; None if it has none on these images."""
-    found = validated(one.config) if is_of_the_paper(result) else None
+    found = validated(one.config) if has_printed(result) else None
     return None if found is None else round(100 * found, 1)
 
 
@@ -127,7 +128,7 @@ def _page(result: SweepResult) -> Page:
         "accuracy": [percent(one) for one in result.results],
         "caution": CAUTION if len(methods) > 1 else "",
         "paper": [printed(result, one) for one in result.results],
-        "beside": BESIDE if is_of_the_paper(result) else "",
+        "beside": BESIDE if has_printed(result) else "",
     }
     return Page(
         "sweep.html",

@@ -14,7 +14,7 @@ import numpy as np
 from dsc.errors import DscError
 from dsc.report import texture_figures as plots
 from dsc.report.figures import draw
-from dsc.report.paper import CITED, SUITES
+from dsc.report.paper import CITED, is_of_the_paper
 from dsc.report.render import Page, Place
 from dsc.report.texture_images import COLUMNS, Bytes, Gallery
 from dsc.show import mosaic
@@ -68,13 +68,13 @@ def texture_facts(evaluation: Evaluation, methods: Sequence[Method] = ()) -> dic
     model, data = evaluation.model, evaluation.data
     trained = () if data.train is None else data.train.images
     windows = (model.labellers.n_windows(one.shape) for one in trained)
-    n_train = len(model.image_label)
+    n_train, n_classes = len(model.image_label), len(model.label_names)
     others = evaluation.with_other_histograms()
     rows = [
         evaluation.as_method("ours", "this run"),
         *(other.as_method("compared", "the same labels") for other in others),
         *methods,
-        *(CITED if data.name in SUITES else ()),
+        *(CITED if is_of_the_paper(data.name, n_classes, n_train, len(data.test)) else ()),
     ]
     pairs = evaluation.confused_pairs
     return {

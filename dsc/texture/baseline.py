@@ -70,7 +70,7 @@ def lbp_methods(data: Benchmark, patterns: list[Patterns]) -> list[Method]:
                 method=NAME,
                 setting=one.setting,
                 accuracy=float((predicted == truth).mean()),
-                source="run here, same χ² nearest neighbour",
+                source="run here, χ² nearest neighbour",
                 group="compared",
                 suite=data.name,
             )

@@ -37,7 +37,7 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
 
     One dictionary is learned per class; every patch of an image is labelled by the dictionary that
     codes it best; an image is described by the histogram of these labels and of the atoms that
-    code best, and gets the class of the training image whose histogram is nearest by χ².
+    code best, and gets the class whose training images have the nearest histograms by χ².
 
     Images are an array (image, y, x), a sequence of arrays (y, x) or (y, x, color) of any sizes,
     of paths, a folder with one folder per class, or a suite in Outex layout (`fit` takes its
@@ -53,8 +53,8 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
     max_iter
         Passes over the training patches; the alias of `n_iterations`.
     diameter
-        Pixels across a patch, a disk. A tuple gives dictionaries of each diameter, and histograms
-        joined with equal weights.
+        Pixels across a patch, a disk: one number, or a tuple of several, which give dictionaries
+        of each, and histograms joined with equal weights.
     patches_per_image, unit, stride, n_angles, update
         As in `TextureConfig`.
     method
@@ -104,15 +104,15 @@ class TextureClassifier(ShowsCard, ClassifierMixin, TransformerMixin, BaseEstima
     def __init__(
         self,
         n_components: int = 100,
-        diameter: int | tuple[int, ...] = 15,
+        diameter: int | tuple[int, ...] = (7, 15),
         n_nonzero_coefs: int = 1,
         method: str = "rotational",
         rotations: str = "even",
         patches_per_image: int = 4000,
-        unit: bool = False,
+        unit: bool = True,
         stride: int = 1,
         histogram: str = "both",
-        classifier: str = "nearest",
+        classifier: str = "class-nearest",
         n_angles: int | None = None,
         max_iter: int = 10,
         update: str = "ksvd",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dsc.basis import check_diameter, make_basis
@@ -18,6 +18,7 @@ METHODS = ("rotational", "augmented", "standard")
 BINS = {"both": "classes and atoms", "classes": "classes", "atoms": "atoms"}
 HISTOGRAMS = tuple(BINS)  # and what each counts
 NEAREST, CLASS_NEAREST, SVM = CLASSIFIERS = ("nearest", "class-nearest", "svm")
+SMALL = 5  # the diameter of a basis that is quickly made
 ROTATIONS = {  # degrees: what augmentation rotates patches by
     "even": tuple(6.0 * step for step in range(60)),
     "paper": (5.0, 10.0, 15.0, 30.0, 45.0, 60.0, 75.0, 90.0),
@@ -33,7 +34,7 @@ class TextureConfig(Options):
 
     n_atoms: int = option(100, "Atoms in the dictionary of each class.")
     diameter: tuple[int, ...] = option(  # one number will do, too
-        (15,),
+        (7, 15),
         "Pixels across a patch, a disk. Several give dictionaries of their own, and histograms "
         "joined with equal weights.",
     )
@@ -52,7 +53,7 @@ class TextureConfig(Options):
     )
     patches_per_image: int = option(4000, "Random patches of every training image to learn from.")
     unit: bool = option(
-        False,
+        True,
         "Learn from patches of norm one, so that strong and weak ones count alike. Labels of "
         "patches do not depend on their contrast either way.",
     )
@@ -65,7 +66,7 @@ class TextureConfig(Options):
         HISTOGRAMS,
     )
     classifier: str = option(
-        NEAREST,
+        CLASS_NEAREST,
         "How histograms decide. nearest: the class of the nearest training image; class-nearest: "
         "the class whose three nearest images are nearest on average; svm: a support vector "
         "machine with the exponential χ² kernel, which needs scikit-learn.",
@@ -92,7 +93,10 @@ class TextureConfig(Options):
             problems.append(str(error))
         if not problems:
             try:
-                for diameter in self.diameter:
+                # several atoms per patch need enough coordinates; all else holds for any basis
+                one = replace(self.learning, sparsity=1)
+                one.resolve(make_basis(self.basis, SMALL))
+                for diameter in self.diameter if self.sparsity > 1 else ():
                     self.learning.resolve(make_basis(self.basis, diameter))
             except DscError as error:
                 problems.append(str(error))

@@ -138,8 +138,8 @@ def _check_labelled(data: Dataset) -> None:
 
 def _advice(names: Sequence[str]) -> str:
     """Which folders to make where file names carry the class, as in grass_01.png; else nothing."""
-    stems = [re.match(r"[^\W\d_]+", PurePath(name).stem) for name in names]
-    first = Counter(stem.group() for stem in stems if stem)
+    stems = [re.fullmatch(r"(.*[^\W\d_].*?)[\W_]*\d+", PurePath(name).stem) for name in names]
+    first = Counter(stem.group(1) for stem in stems if stem)
     if not (2 <= len(first) <= len(names) // 2 and first.total() == len(names)):
         return ""
     classes = sorted(first)

@@ -16,7 +16,7 @@ from dsc.engine import Engine, numerics_fingerprint
 from dsc.files import read_records
 from dsc.show import Notice
 from dsc.store import sha256
-from dsc.texture.config import BINS, HISTOGRAMS, NEAREST, TextureConfig
+from dsc.texture.config import BINS, HISTOGRAMS, TextureConfig
 from dsc.texture.dataset import Dataset, check_classes, label_indices
 from dsc.texture.deciding import check_classifier
 from dsc.texture.fit import fit_texture
@@ -152,8 +152,7 @@ class Evaluation:
         return Method(
             method=f"{config.method} dictionaries, histograms of {BINS[config.histogram]}",
             setting=f"N = {config.sizes}, M = {config.n_atoms}, K = {config.sparsity}, stride "
-            f"{config.stride}, {config.patches_per_image:,} patches per image"
-            + (f", {config.classifier}" if config.classifier != NEAREST else "")
+            f"{config.stride}, {config.patches_per_image:,} patches per image, {config.classifier}"
             + (", norm one" if config.unit else "")
             + (", rotated as in the paper" if config.rotations == "paper" else ""),
             accuracy=self.accuracy,

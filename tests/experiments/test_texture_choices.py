@@ -1,19 +1,29 @@
 """The rule of `texture-choices`, and the views that it judges by."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
 from dsc.experiments import texture_suites as views
-from dsc.experiments.texture_choices import DEFAULT, FLOOR, Choice, Tally, judge
-from dsc.texture import read_inputs
+from dsc.experiments.texture_choices import (
+    DEFAULT,
+    FLOOR,
+    Choice,
+    Tally,
+    joined,
+    judge,
+    judge_weights,
+)
+from dsc.texture import chi_square, histograms_of, read_inputs
 
 CHEAP = Choice((7,), False, "both", "nearest")
 DEAR = Choice((7, 15), False, "both", "nearest")
 MACHINE = Choice((15,), False, "both", "svm")
 CHOICES = (DEFAULT, CHEAP, DEAR, MACHINE)
 N = 40
+ONCE = np.array([1])
 
 
 def tally(suite="suite", **n_wrong):
@@ -22,7 +32,7 @@ def tally(suite="suite", **n_wrong):
     for place, name in enumerate(("default", "cheap", "dear", "machine")):
         some = n_wrong.get(name, ())
         wrong[place, 0, list(some)] = 1
-    return Tally(suite, CHOICES, wrong, np.array([1]))
+    return Tally(suite, CHOICES, wrong, ONCE)
 
 
 def test_loss__is_relative_to_the_default_in_every_view():
@@ -66,6 +76,38 @@ def test_rule__a_machine_is_no_default():
     assert MACHINE in found.refused
     assert found.chosen == DEFAULT
     assert found.more[MACHINE][0] < 0
+
+
+def test_rule__of_weights_equal_ones_stay_unless_others_are_clearly_better():
+    equal, half, twice = (replace(DEAR, weight=weight) for weight in (1.0, 0.5, 2.0))
+    for n_fewer, first in ((1, equal), (9, twice)):
+        wrong = np.zeros((4, 1, N), int)
+        wrong[:, 0, :12] = 1
+        wrong[3, 0, :n_fewer] = 0  # twice
+        found = judge_weights([Tally("suite", (DEFAULT, equal, half, twice), wrong, ONCE)], DEAR)
+        assert found[0] == first
+        assert set(found) == {equal, half, twice}
+
+
+def test_rule__weights_do_not_take_part_in_the_choice():
+    wrong = np.ones((2, 1, N), int)
+    wrong[1] = 0
+    found = judge([Tally("suite", (DEFAULT, replace(DEAR, weight=2.0)), wrong, ONCE)])
+    assert found.best == found.chosen == DEFAULT
+    assert list(found.loss) == [DEFAULT]
+
+
+@pytest.mark.parametrize("kind", ["both", "classes", "atoms"])
+def test_joined__distances_are_those_of_joined_histograms(kind):
+    rng = np.random.default_rng(0)
+    known, seen = (rng.integers(0, 9, (3, n, 4, 5)) for n in (6, 7))
+    apart = [
+        chi_square(histograms_of(a[None], kind), histograms_of(b[None], kind))
+        for a, b in zip(seen, known, strict=True)
+    ]
+    expected = chi_square(histograms_of(seen, kind), histograms_of(known, kind))
+    np.testing.assert_allclose(joined(apart), expected, rtol=1e-12)
+    np.testing.assert_allclose(joined(apart, 4.0), (4 * apart[0] + apart[1] + apart[2]) / 6)
 
 
 def test_resampled__rotated_and_as_large_is_the_middle_itself():

@@ -93,7 +93,14 @@ def test_paper__has_a_number_for_each_of_its_settings():
 def test_sweep__of_the_papers_suite_sets_its_numbers_beside_ours(tmp_path):
     grid = SweepGrid(n_atoms=(10, 11), diameter=(11,), sparsity=(1,), method=("rotational",))
     ours = made_up((0.9, 0.8), grid)
-    theirs = replace(ours, options={"images": "/some/where/Outex_TC_00010"})
+    theirs = replace(
+        ours,
+        options={"images": "/some/where/Outex_TC_00010"},
+        identity=ours.identity | {"data": {"n_images": 480}},
+        label_names=tuple(f"class {i}" for i in range(24)),
+    )
+    for other in ({"identity": ours.identity}, {"label_names": ("a", "b")}):
+        assert "(96.9)" not in sweep_table(replace(theirs, **other))
     assert "(96.9)" not in sweep_table(ours)
     assert "| **90.00 ± 1.00** (96.9) | 80.00 ± 1.00 |" in sweep_table(theirs)
     for result, n in ((ours, 0), (theirs, 1)):

@@ -16,8 +16,7 @@ from skimage.color import rgb2lab
 from dsc.basis import make_basis
 from dsc.errors import DscError
 from dsc.images import Image
-from dsc.report import compared_method, texture, write_maps, write_texture_report
-from dsc.report.paper import CITED, SUITES
+from dsc.report import compared_method, paper, texture, write_maps, write_texture_report
 from dsc.report.render import look_up
 from dsc.report.texture import PLOTS
 from dsc.report.texture_figures import (
@@ -480,15 +479,19 @@ def test_methods__cited_ones_are_marked_by_their_group_and_suite_alone(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("name", "n_cited"), [*((name, len(CITED)) for name in SUITES), ("Outex_x", 0)]
+    ("name", "n_missing", "n_cited"),
+    [("Outex_TC_00010", 0, len(paper.CITED)), ("Outex_TC_00010", 1, 0), ("Outex_tl84", 0, 0)],
 )
-def test_methods__the_paper_is_cited_beside_its_own_suites(tmp_path, name, n_cited):
+def test_methods__the_paper_is_cited_beside_its_own_suite(
+    tmp_path, monkeypatch, name, n_missing, n_cited
+):
     done = one_wrong()
+    for size, n in (("CLASSES", 3), ("TRAIN", 6), ("TEST", len(done.truth) + n_missing)):
+        monkeypatch.setattr(paper, size, n)
     facts = write_texture_report(tmp_path, replace(done, data=replace(done.data, name=name)))
     cited = [row for row in facts["methods"] if row["group"] == "cited"]
-    assert cited == [asdict(method) for method in CITED][:n_cited]
-    is_other = int(name != "Outex_TC_00010")
-    assert tags(tmp_path)[3:] == [("cited", 1, is_other)] * n_cited
+    assert cited == [asdict(method) for method in paper.CITED][:n_cited]
+    assert tags(tmp_path)[3:] == [("cited", 1, 0)] * n_cited
 
 
 def test_compared_method__is_the_first_row_of_another_report(tmp_path):

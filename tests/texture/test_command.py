@@ -22,6 +22,7 @@ from dsc.engine import open_engine
 from dsc.estimators import ALIASES
 from dsc.experiments.textures import CLASSES, write_suite
 from dsc.files import from_toml
+from dsc.report import paper
 from dsc.texture import Benchmark, Evaluation, label_indices
 from dsc.texture import histograms as features
 from dsc.texture.dataset import read_inputs
@@ -277,9 +278,18 @@ def test_evaluate__lbp_is_a_row_beside_it_or_not(evaluated, suite, tmp_path):
     assert without["accuracy"] == evaluated[1]["accuracy"]
 
 
-def test_evaluate__an_outex_suite_has_the_rows_of_the_paper_cited(suite, tmp_path):
-    outex = tmp_path / "Outex_tl84"
+def test_evaluate__the_suite_of_the_paper_has_its_rows_cited(
+    suite, evaluated, tmp_path, monkeypatch
+):
+    outex = tmp_path / "Outex_TC_00010"
     shutil.copytree(suite, outex)
+    facts = json.loads((evaluated[0] / "report" / "report.json").read_text(encoding="utf-8"))
+    for size, n in (
+        ("CLASSES", len(CLASSES)),
+        ("TRAIN", facts["n_train"]),
+        ("TEST", facts["n_test"]),
+    ):
+        monkeypatch.setattr(paper, size, n)
     result = dsc("texture", "evaluate", outex, "--out", tmp_path / "run", *WORDS, "--no-lbp")
     assert result.exit_code == 0, result.output
     cited = [line for line in result.stdout.splitlines() if "cited, not run" in line]
@@ -323,7 +333,7 @@ def test_evaluate__with_another_classifier_is_that_of_the_library(suite, tmp_pat
     words = ["--out", tmp_path / "run", *WORDS, "--no-lbp", "--classifier", kind]
     found = ask("texture", "evaluate", suite, *words)
     assert found["accuracy"] == classifier(**OPTIONS, classifier=kind).fit(suite).score(suite)
-    assert found["methods"][0]["setting"].endswith(kind)
+    assert f", {kind}, norm one" in found["methods"][0]["setting"]
     page = (tmp_path / "run" / "report" / "index.html").read_text(encoding="utf-8")
     said = {"class-nearest": "three nearest training images", "svm": "support vector machine"}
     assert said[kind] in page

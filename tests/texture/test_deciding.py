@@ -217,7 +217,7 @@ def test_classifier__is_kept_in_the_store(fitted, images, tmp_path):
 
 def test_classifier__changes_nothing_but_the_last_step(fitted, images):
     plain = dsc.TextureClassifier(**OPTIONS).fit(*images)
-    assert plain.classifier == "nearest"
+    assert plain.classifier == "class-nearest"
     assert plain.model_.sha256 == fitted.model_.sha256
     np.testing.assert_array_equal(plain.transform(images[0]), fitted.transform(images[0]))
 

@@ -238,8 +238,8 @@ def test_report__shows_the_dictionaries_of_all_diameters(engine, tmp_path):
 
 
 def test_unit__changes_what_is_learned_but_labels_know_no_contrast(engine, model):
-    unit = fit_texture(TRAIN, replace(CONFIG, unit=True), engine)
-    assert unit.sha256 != model.sha256
-    for some in (unit, model):
+    plain = fit_texture(TRAIN, replace(CONFIG, unit=False), engine)
+    assert plain.sha256 != model.sha256
+    for some in (plain, model):
         labels = [label_map(some.labellers, as_image(f * TEST.images[1].source)) for f in (1, 4)]
         np.testing.assert_array_equal(*labels)
