@@ -281,7 +281,7 @@ def _why_absent(url: str) -> str:
             f"{url}: found something that is no store of dsc (no {MANIFEST}), need one made by "
             "dsc patches, dsc learn or dsc encode"
         )
-    return f"{url}: nothing is there; check the path, or make it with dsc patches, learn or encode"
+    return f"{url}: nothing is there: check the path"
 
 
 def _differences(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dsc.engine import Engine, part_tasks
 from dsc.images import Image
-from dsc.show import Stage
+from dsc.show import Notice, Stage
 from dsc.texture.dataset import check_classes, label_indices
 from dsc.texture.evaluate import Benchmark, Method
 from dsc.texture.lbp import SCALES, lbp_histogram, lbp_side, unit_range
@@ -33,12 +33,16 @@ class Patterns:
 def lbp_patterns(data: Benchmark, engine: Engine) -> list[Patterns]:
     """Local binary patterns at the smallest scale, and at all.
 
-    None where an image is too small for the largest scale, or training images are not at hand.
+    None, which is said, where an image is too small for the largest scale, or training images are
+    not at hand.
     """
     if data.train is None:
+        engine.report(Notice("not compared with LBP: the training images are not at hand"))
         return []
     images = [*data.train.images, *data.test.images]
     if min(min(image.shape) for image in images) < lbp_side():
+        side = lbp_side()
+        engine.report(Notice(f"not compared with LBP: an image is below {side} × {side} pixels"))
         return []
     parts = [tuple(images[i : i + LBP_IMAGES]) for i in range(0, len(images), LBP_IMAGES)]
     features = np.concatenate(

@@ -369,7 +369,9 @@ def test_evaluate__a_fitted_model_on_test_images(
 
     monkeypatch.setattr(learning, "advance", None)  # whoever learns fails
     words = ["texture", "evaluate", "--model", fitted[0], "--out", tmp_path / "run"]
-    found = ask(*words, "--test", class_folders / "test")
+    result = dsc(*words, "--test", class_folders / "test", "--json")
+    assert "not compared with LBP: the training images are not at hand" in result.stderr
+    found = json.loads(result.stdout)
     for name in ("accuracy", "n_test", "n_train", "atoms_sha256", "confused_pairs"):
         assert found[name] == evaluated[1][name]
     rows = [row["method"] for row in found["methods"]]

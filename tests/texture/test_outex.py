@@ -1,4 +1,4 @@
-"""Real textures: slices of a suite of photographs in the folder named by DSC_DATA."""
+"""Photographs in the folder named by DSC_DATA: slices of a suite, and the whole of the paper's."""
 
 import os
 from functools import lru_cache
@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import dsc
+from dsc.texture import read_inputs
 from dsc.texture.outex import read_suite
 
 pytestmark = pytest.mark.skipif(
     "DSC_DATA" not in os.environ,
-    reason="set DSC_DATA to the folder with Outex_tl84 (see the README)",
+    reason="set DSC_DATA to the folder with Outex_tl84 and Outex_TC_00010 (see the README)",
 )
 
 OPTIONS = {"n_components": 20, "diameter": 11, "max_iter": 4, "patches_per_image": 300}
@@ -67,3 +68,18 @@ def test_outex__rotational_knows_turned_photographs(accuracy, name, stride, hist
 def test_outex__rotational_beats_standard(accuracy, name, stride, histogram):
     rotational = accuracy(name, "rotational", stride, histogram)
     assert rotational >= accuracy(name, "standard", stride, histogram) + 0.1
+
+
+@pytest.mark.full  # about 10 minutes
+def test_outex__the_defaults_know_every_image_of_the_paper():
+    suite = Path(os.environ["DSC_DATA"]) / "Outex_TC_00010"
+    model = dsc.TextureClassifier().fit(suite)
+    data = read_inputs(suite, part="test")
+    found = model.predict(suite)
+    wrong = [
+        f"{image.name}: found {one}, is {label}"
+        for image, one, label in zip(data.images, found, data.labels, strict=True)
+        if one != label
+    ]
+    assert len(found) == 3840
+    assert wrong == []

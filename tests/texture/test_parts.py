@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from dsc.errors import DscError
 from dsc.texture import Dataset, read_inputs, split_dataset
+from dsc.texture.dataset import _advice
 from dsc.texture.parts import check_apart
 
 
@@ -86,3 +87,19 @@ def test_flat_folder__names_without_classes_say_nothing(tmp_path, files):
     text = flat(tmp_path, files)
     assert "one folder per class" in text
     assert "carry" not in text
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["canvas001_01.png", "canvas001_02.png", "canvas002_1.png", "canvas002_2.png"],
+         "canvas001, canvas002"),
+        (["grass1.png", "grass2.png", "moss-1.png", "moss-22.png"], "grass, moss"),
+        (["a1.png", "a2.png"], ""),  # one class
+        (["a1.png", "b1.png"], ""),  # nothing twice
+        (["01.png", "02.png", "1.png", "2.png"], ""),
+    ],
+)  # fmt: skip
+def test_advice__the_class_is_what_stands_before_the_last_number(names, said):
+    advice = _advice(names)
+    assert (f"({said})" in advice) if said else not advice
