@@ -206,7 +206,7 @@ def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> W
     solving = solve_bytes(config.update, n_atoms, basis, config.replace_twins is not None)
     summed = statistics_bytes(config.update, n_atoms, basis)
     running = RUNNING * summed if config.mode == "online" else 0
-    return Workload(
+    work = Workload(
         n_patches,
         basis.n_coords,
         basis.n_pixels,
@@ -217,6 +217,9 @@ def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> W
         thread_bytes=coding.thread,
         solve_bytes=max(solving, 32 * entries),  # a checkpoint copies the basis
     )
+    if config.mode == "batch":
+        return work
+    return replace(work, n_pieces=Batches.of(n_patches, leaf_size(work), config).n_tasks)
 
 
 def plan_work(work: Sequence[Workload], engine: Engine) -> list[Plan]:

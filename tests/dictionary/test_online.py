@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsc.cli.main import main
-from dsc.dictionary import Run, learn, learn_many, learning, load_dictionary, plan
-from dsc.dictionary.batches import SHORTEST, SPANS, Batches
+from dsc.dictionary import Run, batches, learn, learn_many, learning, load_dictionary, plan
+from dsc.dictionary.batches import LONGEST, SHORTEST, SPANS, Batches
 from dsc.dictionary.checkpoint import load_checkpoint, save_checkpoint
 from dsc.dictionary.config import LearnConfig
 from dsc.dictionary.learning import make_problem, start_atoms
@@ -92,6 +92,27 @@ def test_batches__by_default_are_a_hundredth_but_enough_for_every_atom(
 ):
     cut = Batches.of(n_patches, 8192, LearnConfig(n_atoms, sparsity, mode="online"))
     assert cut.size == min(n_patches, size)
+
+
+@pytest.mark.parametrize("power", [16, 20, 24, 27])
+def test_batches__that_are_larger_have_more_tasks_and_not_longer_ones(power):
+    """Of many atoms: a leaf is as large as a batch."""
+    config = LearnConfig(2400, 1, mode="online", batch_size=2**power)
+    cut = Batches.of(10**9, 2**27, config)
+    assert cut.span == LONGEST
+    assert cut.n_tasks == pytest.approx(2**power / LONGEST, rel=0.2)
+
+
+def test_online__has_the_same_bits_however_the_threads_share_a_large_batch(patches, monkeypatch):
+    """A task of every span, of patches that are kept or read again, by one thread or by three."""
+    monkeypatch.setattr(batches, "LONGEST", 64)
+    options = {**ONLINE, "batch_size": 2000}
+    assert plan(patches, **options).to_dict()["batch_tasks"] == 32
+    found = learn(patches, **options, scheduler="synchronous")
+    assert_same(found, learn(patches, **options, n_workers=3))
+    with monkeypatch.context() as keeping_nothing:
+        keeping_nothing.setattr("dsc.engine.plan.KEEP_FRACTION", 0)
+        assert_same(found, learn(patches, **options, n_workers=3))
 
 
 # --- the result ---------------------------------------------------------------------------------
