@@ -1,6 +1,7 @@
 """`learn(mode="online")`: batches, what is kept between them, resuming, and the warm start."""
 
 import json
+import pickle
 import time
 from dataclasses import asdict, replace
 
@@ -11,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsc.cli.main import main
-from dsc.dictionary import Run, batches, learn, learn_many, learning, load_dictionary, plan
+from dsc.dictionary import Run, batches, learn, learn_many, learning, load_dictionary, loop, plan
 from dsc.dictionary.batches import LONGEST, SHORTEST, SPANS, Batches
 from dsc.dictionary.checkpoint import load_checkpoint, save_checkpoint
-from dsc.dictionary.config import LearnConfig
+from dsc.dictionary.config import FORGET, LearnConfig
 from dsc.dictionary.learning import make_problem, start_atoms
 from dsc.dictionary.loop import State, iterate
-from dsc.engine import open_engine
+from dsc.engine import job_graph, open_engine
 from dsc.errors import DscError
 from dsc.patches import PatchConfig, extract_patches
 
@@ -191,6 +192,19 @@ def test_online__together_with_others_equals_one_by_one(patches, planted):
     assert [event.iteration for event in events] == [1, 2, 3, 3]
     for (source, config), found in zip(problems, together, strict=True):
         assert_same(found, learn(source, **asdict(config)))
+
+
+def test_online__what_is_kept_of_earlier_batches_goes_to_the_update_alone(patches, monkeypatch):
+    """Not to every worker with the atoms: it is as large as the statistics of a task."""
+    jobs = []
+    monkeypatch.setattr(loop, "job_graph", lambda job: jobs.append(job) or job_graph(job))
+    learn(patches, **{**ONLINE, "n_iterations": 1, "n_atoms": 64}, scheduler="synchronous")
+    running, forget = jobs[0].last
+    assert forget == FORGET
+    size = running.normal.nbytes
+    assert len(pickle.dumps(running)) > size
+    assert all(len(pickle.dumps(job.shared)) < size for job in jobs)
+    assert jobs[-1].last == ()  # the final pass only measures
 
 
 # --- checkpoints --------------------------------------------------------------------------------
