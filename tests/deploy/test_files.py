@@ -140,6 +140,18 @@ def test_manifests__agree_on_names(documents):
         )
 
 
+def test_policy__lets_in_the_cluster_and_the_operator_alone(documents):
+    cluster, policy = documents("kubernetes/cluster.yaml")
+    own, operator = policy["spec"]["ingress"]
+    labels = {"dask.org/cluster-name": cluster["metadata"]["name"]}
+    assert own == {"from": [{"podSelector": {"matchLabels": labels}}]}
+    assert operator.pop("ports") == [{"port": 8787}]
+    text = (DEPLOY / "kubernetes/cluster.yaml").read_text(encoding="utf-8")
+    namespace = re.search(r"helm install .* --namespace (\S+) --create-namespace", text)[1]
+    wanted = {"kubernetes.io/metadata.name": namespace}
+    assert operator == {"from": [{"namespaceSelector": {"matchLabels": wanted}}]}
+
+
 def test_lock__has_what_the_package_needs_and_hashes_only():
     text = (DEPLOY / "docker" / "requirements.lock").read_text(encoding="utf-8")
     entries = re.findall(
