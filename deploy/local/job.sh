@@ -11,6 +11,7 @@
 #   DSC_CLUSTER_DIR       where the cluster's folder is made, which all its machines see (here)
 #   DSC_LAUNCH            words that start the workers, such as srun; then N_WORKERS is not used
 #   DSC_HOST              the address to listen at (127.0.0.1); empty: all, for several machines
+#   DSC_INTERFACE         instead of that, the network to listen on, such as ib0
 set -euo pipefail
 umask 077
 
@@ -32,6 +33,7 @@ export DASK_CONFIG=$folder/config
 file=$folder/scheduler.json
 host=(--host "${DSC_HOST-127.0.0.1}")
 [ -n "${host[1]}" ] || host=()
+[ -z "${DSC_INTERFACE:-}" ] || host=(--interface "$DSC_INTERFACE")
 
 dask scheduler --protocol tls --port 0 --scheduler-file "$file" "${host[@]}" \
     --dashboard-address 127.0.0.1:8787 >"$logs/scheduler.log" 2>&1 &

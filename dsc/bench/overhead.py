@@ -6,6 +6,7 @@ import pickle
 import tempfile
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import fsspec
@@ -18,26 +19,32 @@ from threadpoolctl import threadpool_limits
 from dsc.basis import SteerableBasis, disk_basis
 from dsc.bench.simulated import plan_of, time_passes
 from dsc.bench.timing import Say, best_of
-from dsc.dictionary import LearnConfig
+from dsc.dictionary import FORGET, LONGEST, LearnConfig, workload_of
 from dsc.engine import BLOCK
 from dsc.errors import readable
 from dsc.patches import PatchConfig, PatchSource, cut_grid, extract_patches, open_patches
 from dsc.pursuit import Codes
-from dsc.update import UPDATES, accumulate, random_atoms, solve
+from dsc.update import UPDATES, Running, accumulate, random_atoms, solve, update_online
 
 CASES = {11: LearnConfig(n_atoms=20, sparsity=4), 15: LearnConfig(n_atoms=100, sparsity=1)}
 N_SOLVES = 2_400  # 24 classes with 100 atoms each
 N_CODED = 20_000
 N_PATCHES = 10**9
+BATCHES = (2**16, 2**20, 2**23)  # patches; the first is the largest default
 SIZES = """\
 N = {diameter}, n = {n_coords}, M = {n_atoms}, K = {sparsity}, one thread
   codes and sums {pace:,.0f} patches/s
   atoms and basis, shared by all tasks of a pass: {shared}; what one task has besides: {part}
-  statistics of a task: {statistics}
-  {n_solves:,} eigenproblems of this n: {solving:.2f} s"""
+  statistics of a task: {statistics}; what online is kept between batches: {kept}
+  {n_solves:,} eigenproblems of this n: {solving:.2f} s; the update after a batch: \
+{solving_online:.3f} s"""
 FORECAST = """\
   N = {diameter}, {n_workers:>6,} workers: {n_tasks:>7,} tasks, coding {working:.1f} s, scheduler \
 {scheduling:.1f} s, solving {solving:.2f} s, at most {reduced} of statistics travel"""
+BATCH = """\
+  N = {diameter}, a batch of {size:>9,}: {n_tasks:>5,} tasks over patches, {graph_size:>5,} in \
+all, scheduler {scheduling:.2f} s, a task {working:.2f} s, update {solving:.2f} s, at most \
+{reduced} of statistics travel; from {limit:.0f} threads on the scheduler is the slower one"""
 REQUESTS = (
     "  {kind}: {gets} requests for {size}, {n_patches:,} patches of one image, N = {diameter}"
 )
@@ -76,7 +83,12 @@ def run(quick: bool, say: Say) -> dict[str, Any]:
     forecasts = [forecast(one, n, each) for one in sizes for n in (100, 1_000, 10_000)]
     for one in forecasts:
         say(FORECAST.format(**one))
-    return {"sizes": sizes, "requests": requests, "passes": passes, "forecasts": forecasts}
+    say(f"online, of as many patches; tasks of a batch do not depend on workers: {LONGEST:,} each")
+    batches = [forecast_batch(one, size, each) for one in sizes for size in BATCHES]
+    for one in batches:
+        say(BATCH.format(**one))
+    found = {"sizes": sizes, "requests": requests, "passes": passes}
+    return {**found, "forecasts": forecasts, "batches": batches}
 
 
 def forecast(size: dict[str, Any], n_workers: int, each: float) -> dict[str, Any]:
@@ -94,6 +106,28 @@ def forecast(size: dict[str, Any], n_workers: int, each: float) -> dict[str, Any
     }
 
 
+def forecast_batch(size: dict[str, Any], batch_size: int, each: float) -> dict[str, Any]:
+    """A batch of an online pass by arithmetic, with a worker for each of its tasks."""
+    diameter = size["diameter"]
+    basis, config = disk_basis(diameter), CASES[diameter]
+    online = LearnConfig(config.n_atoms, config.sparsity, mode="online", batch_size=batch_size)
+    n_tasks = workload_of(N_PATCHES, basis, online).n_pieces
+    plan = replace(plan_of(n_tasks, N_PATCHES, basis, online), n_tasks=n_tasks)
+    scheduling = plan.graph_size * each / 1e3
+    working = min(LONGEST, batch_size // n_tasks) / size["pace"]
+    return {
+        "diameter": diameter,
+        "size": batch_size,
+        "n_tasks": n_tasks,
+        "graph_size": plan.graph_size,
+        "scheduling": scheduling,
+        "working": working,
+        "limit": n_tasks * working / scheduling,
+        "solving": size["solving_online"],
+        "reduced": readable(n_tasks * size["statistics_bytes_online"]),
+    }
+
+
 def measure_sizes(basis: SteerableBasis, config: LearnConfig, n_solves: int) -> dict[str, Any]:
     """Bytes of what tasks get and give, and the time of coding and of solving on one thread."""
     coords = _coords(basis)
@@ -107,6 +141,9 @@ def measure_sizes(basis: SteerableBasis, config: LearnConfig, n_solves: int) -> 
         sent = {name: len(pickle.dumps(code(name))) for name in UPDATES}
         seconds = best_of(code, 3)
         solving = _time_solves(coords, basis, n_solves)
+        batch = code("mod")
+        running = Running.start(config.n_atoms, basis)
+        solving_online = best_of(lambda: update_online(running, batch, coder, FORGET), 3)
     with tempfile.TemporaryDirectory() as folder:
         source = _extract(f"{folder}/patches.zarr", basis.diameter, "none")
         part = len(pickle.dumps(source.part(0, source.n_patches)))
@@ -120,6 +157,9 @@ def measure_sizes(basis: SteerableBasis, config: LearnConfig, n_solves: int) -> 
         "part": readable(part),
         "statistics": ", ".join(f"{name} {readable(size)}" for name, size in sent.items()),
         "statistics_bytes": sent[config.update],
+        "statistics_bytes_online": sent["mod"],
+        "kept": readable(len(pickle.dumps(running))),
+        "solving_online": solving_online,
         "n_solves": n_solves,
         "solving": solving,
     }

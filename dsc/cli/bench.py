@@ -16,7 +16,7 @@ from dsc.cli.options import answer, json_option, say
 @click.option("--labelling", is_flag=True, help="Labels of patches, against a plain search.")
 @click.option("--overhead", is_flag=True, help="What limits a cluster of many workers.")
 @click.option("--system", is_flag=True, help="Threads, Dask overhead, and the whole of *net*.")
-@click.option("--scale", is_flag=True, help="Memory at 1 and at 20 million patches (minutes).")
+@click.option("--scale", is_flag=True, help="Memory at 1 and 20 million patches (minutes).")
 @json_option
 def bench(quick: bool, as_json: bool, **asked: bool) -> None:
     """Time rotational coding and learning against other implementations."""

@@ -1,9 +1,10 @@
 """Learned dictionaries: how they are made, kept and used."""
 
 from dsc.dictionary import schema as _schema
+from dsc.dictionary.batches import LONGEST
 from dsc.dictionary.cards import states_card
 from dsc.dictionary.checking import check
-from dsc.dictionary.config import LearnConfig
+from dsc.dictionary.config import FORGET, LearnConfig
 from dsc.dictionary.encode import COEF_TYPES, Coded
 from dsc.dictionary.events import End, Iteration, Start
 from dsc.dictionary.inputs import PATCH_OPTIONS

@@ -21,6 +21,7 @@ from dsc.update import merge_patches
 
 SPANS = 8  # of a batch, at least: neighbours are alike
 SHORTEST = 64  # patches of a span
+LONGEST = 2**13  # a larger batch has more tasks, not longer ones
 BATCHES = 128  # of a pass by default, at most
 LARGEST = 2**16  # patches of a batch by default
 
@@ -39,7 +40,8 @@ class Batches:
         if config.mode == "batch":
             return Batches(n_patches, n_patches, 1)
         size = config.batch_size or default_size(n_patches, config)
-        span = 1 << (max(SHORTEST, min(size // SPANS, leaf_size)).bit_length() - 1)
+        longest = min(leaf_size, LONGEST)
+        span = 1 << (max(SHORTEST, min(size // SPANS, longest)).bit_length() - 1)
         per_batch = -(-size // span)
         return Batches(n_patches, span, -(-n_patches // (span * per_batch)))
 

@@ -147,8 +147,7 @@ class Step:
     replace_twins: float | None  # as in `solve`
     with_rest: bool  # whether the energies of the patches are summed too, in and outside the span
     tolerance: float = 0.0  # residual energy at which the coding of a patch stops
-    running: Running | None = None  # of an online update
-    forget: float = 0.0  # as in `update_online`
+    is_online: bool = False  # whether an update follows a batch
 
     def is_measuring(self) -> bool:
         """Whether atoms stay as they are."""
@@ -206,7 +205,7 @@ def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> W
     solving = solve_bytes(config.update, n_atoms, basis, config.replace_twins is not None)
     summed = statistics_bytes(config.update, n_atoms, basis)
     running = RUNNING * summed if config.mode == "online" else 0
-    return Workload(
+    work = Workload(
         n_patches,
         basis.n_coords,
         basis.n_pixels,
@@ -217,6 +216,9 @@ def workload_of(n_patches: int, basis: SteerableBasis, config: LearnConfig) -> W
         thread_bytes=coding.thread,
         solve_bytes=max(solving, 32 * entries),  # a checkpoint copies the basis
     )
+    if config.mode == "batch":
+        return work
+    return replace(work, n_pieces=Batches.of(n_patches, leaf_size(work), config).n_tasks)
 
 
 def plan_work(work: Sequence[Workload], engine: Engine) -> list[Plan]:
@@ -258,6 +260,7 @@ def iterate(
                 step,
                 plans[i].fan_in,
                 problems[i].name,
+                _kept(problems[i], current[i], step),
             )
             for i, step in zip(active, steps, strict=True)
         ]
@@ -295,7 +298,7 @@ def _parts(problem: Problem, plan: Plan, engine: Engine) -> list[Any]:
 
 def _batch(problem: Problem, state: State, step: Step, plan: Plan, parts: list[Any]) -> list[Any]:
     """The parts of the next graph: all of them, or the spans of the next batch."""
-    if step.running is None:
+    if not step.is_online:
         return parts
     spans = problem.batches.spans(problem.config.seed, state.iteration, state.batch)
     if not plan.keep_coords:
@@ -311,7 +314,7 @@ def _stage(problems: Sequence[Problem], states: Sequence[State], steps: Sequence
     total = max(problem.config.n_iterations for problem in problems)
     name = "final pass" if index >= total else f"iteration {index + 1} of {total}"
     cuts = [problem.batches for problem in problems]
-    if all(step.running is None for step in steps):
+    if not any(step.is_online for step in steps):
         return Stage(name, sum(cut.n_patches for cut in cuts), index, total + 1)
     most = max(cut.n_batches for cut in cuts)
     done = index * most + max(state.batch for state in states)
@@ -325,18 +328,23 @@ def _step(problem: Problem, state: State) -> Step:
     stalled = least is not None and len(errors) > 1 and errors[-2] - errors[-1] < least * errors[-2]
     is_last = stalled or state.iteration >= config.n_iterations
     settles = state.iteration >= config.n_iterations - SETTLE
-    running = None
-    if config.mode == "online" and not is_last:
-        running = state.running or Running.start(config.n_atoms, problem.basis)
     return Step(
         config.coder(state.atoms, problem.basis),
         MeasureStatistics if is_last else UPDATES[config.update],
         None if settles else config.replace_twins,
         with_rest=bool(np.isnan(state.rest) or np.isnan(state.energy)),
         tolerance=config.stop(problem.basis),
-        running=running,
-        forget=FORGET if config.forget is None else config.forget,
+        is_online=config.mode == "online" and not is_last,
     )
+
+
+def _kept(problem: Problem, state: State, step: Step) -> tuple[Running, float] | tuple[()]:
+    """What the update of a batch has from those before it, and how much of that it forgets."""
+    if not step.is_online:
+        return ()
+    config = problem.config
+    running = state.running or Running.start(config.n_atoms, problem.basis)
+    return running, FORGET if config.forget is None else config.forget
 
 
 def _next_state(
@@ -349,7 +357,7 @@ def _next_state(
 ) -> State:
     sums = state.sums.add(usage)
     count = state.count + usage.count if state.batch else usage.count
-    if step.running is not None and state.batch + 1 < problem.batches.n_batches:
+    if step.is_online and state.batch + 1 < problem.batches.n_batches:
         batch = state.batch + 1
         return replace(state, atoms=atoms, count=count, batch=batch, sums=sums, running=running)
     n_pixels = sums.n_patches * step.coder.basis.n_pixels
@@ -410,13 +418,18 @@ def code_part(part: Part | MemoryPart, step: Step) -> AnyStatistics:
     return tree.total()
 
 
-def solve_pass(statistics: AnyStatistics, step: Step) -> tuple[Floats, Usage, Running | None]:
-    """New atoms from the merged statistics, or the same ones after a pass that only measures."""
+def solve_pass(
+    statistics: AnyStatistics, step: Step, running: Running | None = None, forget: float = 0.0
+) -> tuple[Floats, Usage, Running | None]:
+    """New atoms from the merged statistics, or the same ones after a pass that only measures.
+
+    Online also from what is kept of the batches before (`running`), which no other task needs.
+    """
     coder, usage = step.coder, statistics.usage
     if isinstance(statistics, MeasureStatistics):
         return coder.atoms, usage, None
-    if step.running is not None and isinstance(statistics, ModStatistics):
-        atoms, running = update_online(step.running, statistics, coder, step.forget)
+    if running is not None and isinstance(statistics, ModStatistics):
+        atoms, running = update_online(running, statistics, coder, forget)
         return atoms, usage, running
     new = solve(statistics, coder.atoms, coder.basis, step.replace_twins)
     return new, usage, None

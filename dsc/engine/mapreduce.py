@@ -31,20 +31,22 @@ class Piece:
 
 @dataclass(frozen=True)
 class Job:
-    """One reduction: finish(merged values of map(part, shared), shared).
+    """One reduction: finish(merged values of map(part, shared), shared, *last).
 
     The functions are module-level. Parts are in order, each an aligned run of leaves, and travel
-    with their task, or are delayed values that the cluster keeps, or pieces of these; `shared` goes
-    to every task, and is a value that Dask does not look into; `fan_in`, a power of two, results
-    are merged by one task. The name, of a class for instance, is seen in the keys of the tasks.
+    with their task, or are delayed values that the cluster keeps, or pieces of these. `shared` goes
+    to every task, `last` to the finish alone: values that Dask does not look into. `fan_in`, a
+    power of two, results are merged by one task. The name, of a class for instance, is seen in the
+    keys of the tasks.
     """
 
     map: Callable[[Any, Any], Any]
     parts: Sequence[Any]
-    finish: Callable[[Any, Any], Any]
+    finish: Callable[..., Any]
     shared: Any
     fan_in: int = 2
     name: str = ""
+    last: tuple[Any, ...] = ()
 
 
 def job_graph(job: Job) -> Any:
@@ -58,7 +60,7 @@ def job_graph(job: Job) -> Any:
     while len(values) > 1:  # a power of two of neighbours: a piece of the aligned tree
         groups = [values[i : i + job.fan_in] for i in range(0, len(values), job.fan_in)]
         values = [_add(graph, merge_all, (merge_all, *group)) for group in groups]
-    return Delayed(_add(graph, job.finish, (job.finish, values[0], shared)), graph)
+    return Delayed(_add(graph, job.finish, (job.finish, values[0], shared, *job.last)), graph)
 
 
 def part_tasks(

@@ -50,6 +50,7 @@ class Workload:
     own_bytes: int = 0  # tables of this problem
     thread_bytes: int = 0  # what a thread works with besides a block of patches
     solve_bytes: int = 0  # work space between two passes, besides the statistics
+    n_pieces: int = 1  # tasks that a graph has at least, of small pieces of the patches
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def _plan(
         block_bytes=min(BLOCK, size) * (BLOCK_COPIES * work.n_coords + 64)
         + 4 * BLOCK * work.n_pixels
         + work.thread_bytes,
-        n_waiting=_most_waiting(n_tasks * n_problems, fan_in, n_threads),
+        n_waiting=_most_waiting(max(n_tasks, work.n_pieces) * n_problems, fan_in, n_threads),
         shared_bytes=(work.shared_bytes + work.own_bytes * n_problems) * resources.n_processes,
         solve_bytes=work.solve_bytes * min(n_threads, n_problems),
         coords_bytes=coords_bytes,

@@ -24,7 +24,7 @@ from dsc.images.planes import COLORS
 from dsc.images.reading import Stack
 from dsc.images.tiff import decode_tiff, open_window, probe_tiff, tiff_stack
 
-TIFF = (".tif", ".tiff")
+TIFF = (".tif", ".tiff", ".svs")
 NUMPY = (".npy",)
 PILLOW = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ras")
 SUFFIXES = (*PILLOW, *TIFF, *NUMPY, *READERS)

@@ -163,10 +163,10 @@ _PLAIN = ReadOptions()
 def open_images(inputs: Input | Iterable[Input], **options: Any) -> list[Image]:
     """All images of some inputs, sorted by path.
 
-    Inputs are files (PNG, TIFF, JPEG, BMP, GIF, Sun raster, .npy; CZI, LIF and ND2 with the extra
-    `formats`), folders, globs, Zarr arrays, OME-Zarrs and NumPy arrays, one or several. A folder
-    stands for the images in it; one folder per class gives labels. Every page, frame or plane is
-    an image. All that cannot be used is named in one error, of very many the first hundred.
+    Inputs are files (PNG, TIFF, SVS, JPEG, BMP, GIF, Sun raster, .npy; CZI, LIF and ND2 with the
+    extra `formats`), folders, globs, Zarr arrays, OME-Zarrs and NumPy arrays, one or several. A
+    folder stands for the images in it; one folder per class gives labels. Every page, frame or
+    plane is an image. All that cannot be used is named in one error, of many the first hundred.
 
     Options are those of `ReadOptions`: channel, level, range, missing_as_fill. Color becomes grey,
     unless channels are named; with several of them, each is an image of its own here. A chunk of

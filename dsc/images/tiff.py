@@ -109,8 +109,12 @@ def _list_pages(path: Path, level: int, *_: int) -> tuple[Page, ...]:
 def _pages_of(file: Any, level: int) -> Iterator[tuple[int, Any]]:
     """The pages of a level and their numbers: at 0 those that are no reduced copies of others.
 
-    At others those of pyramids: a label or a thumbnail beside one has no levels.
+    At others those of pyramids: a label or a thumbnail beside one has no levels. A slide of Aperio
+    has its levels, thumbnail and labels as pages like any others; the slide alone is taken.
     """
+    if level == 0 and _is_slide(file):
+        yield from ((page.index, page) for page in file.series[0].pages)
+        return
     if level == 0:
         full = (entry for entry in enumerate(file.pages) if not entry[1].keyframe.is_reduced)
         yield from full
@@ -123,6 +127,11 @@ def _pages_of(file: Any, level: int) -> Iterator[tuple[int, Any]]:
     # a set of OME-TIFF files names the pages of the others, too
     own = (page.aspage() for page in found if page is not None and page.parent is file)
     yield from enumerate(own)
+
+
+def _is_slide(file: Any) -> bool:
+    """Whether tifffile finds the slide and its levels, as its first series (.svs)."""
+    return bool(file.pages.first.is_svs and file.series[0].kind == "svs")
 
 
 def _n_bytes(page: Any) -> int:

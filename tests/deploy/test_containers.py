@@ -6,6 +6,10 @@ containers is said in `Here` and nowhere else.
 
 import json
 import re
+import subprocess
+import sys
+import time
+import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,11 +78,19 @@ def health(deploy):
 
 
 @pytest.fixture(scope="module")
-def composed(services, environment, here, health, processes):
+def image_env(deploy):
+    """The variables of the image."""
+    text = (deploy / "docker" / "Dockerfile").read_text()
+    (line,) = re.findall(r"^ENV (.*)$", text, re.M)
+    return dict(pair.split("=", 1) for pair in line.split())
+
+
+@pytest.fixture(scope="module")
+def composed(services, environment, here, health, image_env, processes):
     """The services of compose but the job: (where, their environment)."""
     one = here({})
     given = {n: one.word(v, "store") for n, v in services["job"]["environment"].items()}
-    env = {**environment, **given, "DASK_CONFIG": one.word("/config", "")}
+    env = {**environment, **given, "DASK_CONFIG": one.word(image_env["DASK_CONFIG"], "")}
 
     def words(service, container=None):
         return one.words(services[service]["command"], container or service)
@@ -124,6 +136,40 @@ def test_image__health_check_fails_where_nothing_answers(composed, health, proce
     processes.started.pop()
 
 
+def test_store__health_check_fails_where_nothing_answers(composed, services, here, processes):
+    one, env = composed
+    check = services["store"]["healthcheck"]["test"]
+    assert check[0] == "CMD"
+    assert processes.start(one.words(check[1:], "store"), env).wait(30) == 0
+    assert processes.start(here({}).words(check[1:], "store"), env).wait(30) != 0
+    processes.started.pop()
+
+
+def test_image__has_a_command_that_helps_with_its_variables(
+    deploy, services, here, image_env, environment
+):
+    text = (deploy / "docker" / "Dockerfile").read_text()
+    command = json.loads(re.search(r"^CMD (\[.*\])", text, re.M)[1])
+    assert image_env["PATH"] == "/opt/dsc/bin:$PATH"
+    assert f"COPY --from=build /opt/dsc {image_env['PATH'].split('/bin:')[0]}" in text
+    one = here({})
+    own = {name: one.word(value, "") for name, value in image_env.items() if name != "PATH"}
+    done = subprocess.run(command, env={**environment, **own}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Usage: dsc")
+    program = "import numba, dask; print(numba.config.CACHE_DIR, dask.config.PATH, sep='\\n')"
+    words = [sys.executable, "-c", program]
+    seen = subprocess.check_output(words, env={**environment, **own}, text=True).splitlines()
+    assert seen == [own["NUMBA_CACHE_DIR"], own["DASK_CONFIG"]]
+    # the rest of a container is read-only
+    mounted = [
+        *services["job"]["tmpfs"],
+        *(v.split(":")[1] for v in services["job"]["volumes"][:2]),
+    ]
+    for name in ("NUMBA_CACHE_DIR", "DASK_CONFIG"):
+        assert any(Path(image_env[name]).is_relative_to(place) for place in mounted)
+
+
 def test_compose__learns_with_the_same_bits(composed, services, processes, made, small_words):
     one, env = composed
     words = one.words(services["job"]["command"], "job")
@@ -152,6 +198,15 @@ def test_compose__has_the_patches_in_the_store(composed, monkeypatch, made, forg
     forget_s3()
 
 
+def probes(one, container, name):
+    """Where Kubernetes asks whether a container is ready, and whether it lives."""
+    ports = {port["name"]: str(port["containerPort"]) for port in container["ports"]}
+    for kind in ("readinessProbe", "livenessProbe"):
+        if kind in container:
+            probe = container[kind]["httpGet"]
+            yield f"http://127.0.0.1:{one.port(ports[probe['port']], name)}{probe['path']}"
+
+
 @pytest.fixture(scope="module")
 def kubernetes(documents, composed, here, processes):
     """The cluster of the manifest, at the store of compose: (where, environment, dashboard)."""
@@ -162,11 +217,33 @@ def kubernetes(documents, composed, here, processes):
     processes.start(one.words(roles["scheduler"]["args"], "scheduler"), composed[1] | given)
     processes.start(one.words(roles["worker"]["args"], "worker-1"), composed[1])
     for name, container in roles.items():
-        probe = container["readinessProbe"]["httpGet"]
-        number = {p["name"]: str(p["containerPort"]) for p in container["ports"]}[probe["port"]]
-        port = one.port(number, "worker-1" if name == "worker" else name)
-        processes.wait_for(f"http://127.0.0.1:{port}{probe['path']}")
+        for address in probes(one, container, "worker-1" if name == "worker" else name):
+            processes.wait_for(address)
     return one, composed[1], f"http://127.0.0.1:{one.port('8787', 'scheduler')}"
+
+
+def test_kubernetes__asks_the_scheduler_whether_it_lives(kubernetes, documents):
+    scheduler = documents("kubernetes/cluster.yaml")[0]["spec"]["scheduler"]["spec"]
+    addresses = list(probes(kubernetes[0], scheduler["containers"][0], "scheduler"))
+    assert len(addresses) == 2
+    for address in addresses:
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            assert answer.read() == b"ok"
+        nobody = address.replace(kubernetes[0].port("8787", "scheduler"), "1")
+        with pytest.raises(urllib.error.URLError):
+            urllib.request.urlopen(nobody, timeout=10)
+
+
+def test_kubernetes__cuts_the_patches_with_the_same_bits(kubernetes, documents, processes, made):
+    one, env, _ = kubernetes
+    spec = documents("kubernetes/patches.yaml")[1]["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    words = one.words(container["args"], "patches")
+    place = str(one.folder / "again.zarr")  # the compose file has cut those of the store
+    words[-1] = words[-1].replace("s3://dsc/patches.zarr", place)
+    for _ in range(2):  # a pod that is started again finds them
+        processes.run(words, env)
+    assert open_store(place).attributes == open_store(str(made[0] / "patches.zarr")).attributes
 
 
 def test_kubernetes__learns_with_the_same_bits(
@@ -193,3 +270,28 @@ def test_kubernetes__answers_what_the_operator_asks_without_a_certificate(kubern
 def test_dashboard__has_the_pages_of_dsc(kubernetes):
     with urllib.request.urlopen(f"{kubernetes[2]}/individual-dsc-error", timeout=10) as answer:
         assert answer.status == 200
+
+
+def test_kubernetes__retires_a_worker_as_the_operator_asks(kubernetes, documents, processes):
+    """As `retire_workers` of its controller does, before it removes the pod. It goes last."""
+    one, env, dashboard = kubernetes
+    spec = documents("kubernetes/cluster.yaml")[0]["spec"]["worker"]["spec"]
+    processes.start(one.words(spec["containers"][0]["args"], "worker-2"), env)
+    for address in probes(one, spec["containers"][0], "worker-2"):
+        processes.wait_for(address)
+
+    def names():
+        with urllib.request.urlopen(f"{dashboard}/api/v1/get_workers", timeout=10) as answer:
+            return sorted(one["name"] for one in json.load(answer)["workers"])
+
+    deadline = time.monotonic() + 30
+    while names() != ["worker-1", "worker-2"] and time.monotonic() < deadline:
+        time.sleep(0.1)
+    request = urllib.request.Request(
+        f"{dashboard}/api/v1/retire_workers",
+        data=json.dumps({"n": 1}).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        (retired,) = [one["name"] for one in json.load(answer).values()]
+    assert names() == [name for name in ("worker-1", "worker-2") if name != retired]

@@ -108,11 +108,12 @@ def test_manifest__is_what_the_operator_takes(name, documents):
         jsonschema.validate({"spec": document["spec"] | {some: []}}, strict(schema))
 
 
-def test_manifest__of_the_job_has_a_pod_as_kubernetes_takes_it(documents):
+@pytest.mark.parametrize("name", ["job", "patches"])
+def test_manifest__of_a_job_has_a_pod_as_kubernetes_takes_it(documents, name):
     schema = schema_of("DaskCluster")[2]
-    for name in POD:
-        schema = schema[name]
-    pod = documents("kubernetes/job.yaml")[1]["spec"]["template"]["spec"]
+    for part in POD:
+        schema = schema[part]
+    pod = documents(f"kubernetes/{name}.yaml")[1]["spec"]["template"]["spec"]
     jsonschema.validate(pod, strict(schema))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**pod, "volume": []}, strict(schema))
@@ -132,12 +133,29 @@ def test_manifests__agree_on_names(documents):
     assert address in worker["containers"][0]["args"]
     assert address in runner["containers"][0]["args"]
     assert claim["metadata"]["name"] in str(runner["volumes"])
-    for pod in (scheduler, worker, runner):
+    images, cutting = documents("kubernetes/patches.yaml")
+    cutter = cutting["spec"]["template"]["spec"]
+    assert images["metadata"]["name"] in str(cutter["volumes"])
+    assert f"--out {runner['containers'][0]['args'][2]}" in cutter["containers"][0]["args"][-1]
+    for pod in (scheduler, worker, runner, cutter):
         assert pod["securityContext"]["runAsNonRoot"]
         assert pod["containers"][0]["resources"]["limits"]["memory"]
+    for pod in (scheduler, worker, runner):
         assert {"name": "config", "mountPath": "/config", "readOnly": True} in (
             pod["containers"][0]["volumeMounts"]
         )
+
+
+def test_policy__lets_in_the_cluster_and_the_operator_alone(documents):
+    cluster, policy = documents("kubernetes/cluster.yaml")
+    own, operator = policy["spec"]["ingress"]
+    labels = {"dask.org/cluster-name": cluster["metadata"]["name"]}
+    assert own == {"from": [{"podSelector": {"matchLabels": labels}}]}
+    assert operator.pop("ports") == [{"port": 8787}]
+    text = (DEPLOY / "kubernetes/cluster.yaml").read_text(encoding="utf-8")
+    namespace = re.search(r"helm install .* --namespace (\S+) --create-namespace", text)[1]
+    wanted = {"kubernetes.io/metadata.name": namespace}
+    assert operator == {"from": [{"namespaceSelector": {"matchLabels": wanted}}]}
 
 
 def test_lock__has_what_the_package_needs_and_hashes_only():

@@ -258,6 +258,69 @@ def test_slurm_job__of_many_nodes_is_closed_to_others_and_leaves_a_run_to_resume
     assert events[0].iteration > 1
 
 
+@pytest.fixture
+def settings(job, slurm, deploy, tmp_path):
+    """settings(**variables): what slurm/job.sh hands on to the script that starts the cluster."""
+    shown = tmp_path / "deploy" / "local"
+    shown.mkdir(parents=True)
+    (shown / "job.sh").write_text("#!/bin/bash\nexport -p\n")
+    (shown / "job.sh").chmod(stat.S_IRWXU)
+
+    def run(**given):
+        given = slurm(DSC_DEPLOY=str(tmp_path / "deploy"), **given)
+        out, err = job("slurm/job.sh", "info", **given).communicate(timeout=30)
+        assert not err
+        return dict(re.findall(r'^declare -x (DSC_\w+)="(.*)"$', out, re.M))
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"SLURM_MEM_PER_CPU": "2048", "SLURM_CPUS_PER_TASK": "3"}, "6144MiB"),
+        ({"SLURM_MEM_PER_NODE": "16000"}, "16000MiB"),
+        ({"SLURM_MEM_PER_NODE": "16000", "SLURM_TASKS_PER_NODE": "4"}, "4000MiB"),
+        ({"SLURM_MEM_PER_NODE": "16000", "SLURM_TASKS_PER_NODE": "2,10(x3),1"}, "1600MiB"),
+        ({"SLURM_MEM_PER_NODE": "16000", "DSC_MEMORY": "3GB"}, "3GB"),
+        ({"SLURM_MEM_PER_CPU": "2048", "DSC_MEMORY": "3GB"}, "3GB"),
+        ({"SLURM_MEM_PER_NODE": "0"}, None),  # all that the node has
+        ({}, None),
+    ],
+)
+def test_slurm_job__gives_workers_the_memory_that_was_asked_for(settings, given, wanted):
+    assert settings(**{"SLURM_MEM_PER_CPU": "", **given}).get("DSC_MEMORY") == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, None),
+        ({"SLURM_JOB_NUM_NODES": "2"}, ""),
+        ({"SLURM_JOB_NUM_NODES": "2", "DSC_HOST": "10.0.0.1"}, "10.0.0.1"),
+        ({"DSC_HOST": ""}, ""),
+    ],
+)
+def test_slurm_job__listens_where_its_user_says(settings, given, wanted):
+    assert settings(**given).get("DSC_HOST") == wanted
+
+
+def test_slurm_job__of_many_nodes_keeps_to_the_network_that_is_named(
+    made, job, slurm, small_words, tmp_path
+):
+    variables = slurm(SLURM_NTASKS="1", SLURM_JOB_NUM_NODES="2", DSC_INTERFACE="lo")
+    words = ["learn", made[0] / "patches.zarr", "--out", tmp_path / "run", *small_words, "--json"]
+    process = job("slurm/job.sh", *words, **variables)
+    found = set()
+    while process.poll() is None:
+        found |= {address.ip for address in listening(tmp_path)}
+        time.sleep(0.5)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert json.loads(out)["atoms_sha256"] == made[1]
+    assert found == {"127.0.0.1"}
+
+
 def test_slurm_job__says_what_it_cannot_find(job, slurm, tmp_path):
     process = job("slurm/job.sh", "info", "x", **slurm(SLURM_SUBMIT_DIR=str(tmp_path)))
     err = process.communicate(timeout=30)[1]
@@ -277,10 +340,9 @@ def test_config__is_readable_to_its_owner_only_and_made_once(deploy, tmp_path):
     assert "remove the folder" in again.stderr
 
 
-def test_jobqueue__learns_on_jobs_that_sbatch_starts(
-    made, deploy, slurm, environment, small_words, tmp_path
-):
-    """`sbatch` and `scancel` start and end the submitted script here."""
+@pytest.fixture
+def jobqueue(deploy, slurm, environment, tmp_path):
+    """jobqueue(*words): slurm/jobqueue.py, for which `sbatch` and `scancel` are stand-ins."""
     pytest.importorskip("dask_jobqueue")
     variables = slurm()
     for name, program in (("sbatch", SBATCH), ("scancel", SCANCEL)):
@@ -288,18 +350,53 @@ def test_jobqueue__learns_on_jobs_that_sbatch_starts(
         (tmp_path / "bin" / name).chmod(stat.S_IRWXU)
     config = tmp_path / "config"
     subprocess.run([deploy / "config.sh", config], check=True, capture_output=True)
+    started = []
+
+    def start(*words):
+        process = subprocess.Popen(
+            [sys.executable, deploy / "slurm/jobqueue.py", "--jobs", "1", *map(str, words)],
+            env={**environment, **variables, "DASK_CONFIG": str(config)},
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def test_jobqueue__learns_on_jobs_that_sbatch_starts(made, jobqueue, small_words, tmp_path):
     words = ["learn", made[0] / "patches.zarr", "--out", tmp_path / "run", *small_words]
-    done = subprocess.run(
-        [sys.executable, deploy / "slurm/jobqueue.py", "--jobs", "1", *words, "--json"],
-        env={**environment, **variables, "DASK_CONFIG": str(config)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["atoms_sha256"] == made[1]
+    process = jobqueue(*words, "--json")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert json.loads(out)["atoms_sha256"] == made[1]
     assert "tls://" in (tmp_path / "run" / "events.jsonl").read_text()
     script = (tmp_path / "submitted").read_text()
     assert "#SBATCH --cpus-per-task=4" in script  # as dask.yaml says
     assert not related(tmp_path / "config")
+
+
+def test_jobqueue__that_is_told_to_end_cancels_its_jobs_and_leaves_a_run_to_resume(
+    made, jobqueue, tmp_path
+):
+    run = tmp_path / "run"
+    words = ["--out", run, "--n-atoms", 4, "--sparsity", 2, "--n-iterations", 2000]
+    process = jobqueue("learn", made[0] / "patches.zarr", *words)
+    deadline = time.monotonic() + 90
+    while not list(run.glob("checkpoints/*/manifest.json")) and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.1)
+    job = psutil.Process(int((tmp_path / "submitted.pid").read_text()))
+    workers = [job, *job.children(recursive=True)]
+    process.send_signal(signal.SIGTERM)
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 143, err
+    assert "--resume" in err
+    assert not psutil.wait_procs(workers, timeout=20)[1]
+    assert not related(run)

@@ -43,6 +43,42 @@ def test_tasks__of_a_pass_depend_on_workers_and_not_on_patches():
         assert all(7 <= one <= 16 for one in found)
 
 
+@pytest.mark.parametrize(("diameter", "leaf"), [(11, 2**13), (15, 2**14)])
+def test_tasks__of_a_pass_are_fewer_where_there_are_few_patches(diameter, leaf):
+    """The numbers of SCALING.md: beyond them more threads have nothing to do."""
+    basis, config = overhead.disk_basis(diameter), overhead.CASES[diameter]
+    for n_patches, most in ((10**6, {11: 123, 15: 62}), (10**9, {11: 122_071, 15: 61_036})):
+        n_tasks = [
+            simulated.plan_of(n_workers, n_patches, basis, config).n_tasks
+            for n_workers in (1, 2, 4, 100, 10_000, 100_000)
+        ]
+        assert all(6 <= n / threads <= 13 for n, threads in zip(n_tasks, (1, 2, 4), strict=False))
+        assert n_tasks[-1] == max(n_tasks) == most[diameter] == -(-n_patches // leaf)
+
+
+@pytest.mark.parametrize("diameter", [11, 15])
+def test_batch__has_tasks_as_it_is_large_and_each_takes_as_long(diameter):
+    size = {"diameter": diameter, "pace": 1e5, "solving_online": 0.1}
+    size["statistics_bytes_online"] = 10**6
+    found = [overhead.forecast_batch(size, one, each=1.0) for one in overhead.BATCHES]
+    # a pass is cut evenly: into batches a little smaller than was asked for
+    assert [one["n_tasks"] for one in found] == [8, 128, 1018]
+    assert {one["working"] for one in found} == {2**13 / 1e5}
+    merges = [1, 16 + 2 + 1, 128 + 16 + 2 + 1]  # of eight by one task
+    wanted = [one["n_tasks"] + n + 1 for one, n in zip(found, merges, strict=True)]
+    assert [one["graph_size"] for one in found] == wanted
+    assert [round(one["limit"]) for one in found] == [66, 71, 72]  # 82 ms of work, 1 ms each
+    assert "from 72 threads on" in overhead.BATCH.format(**found[-1])
+
+
+def test_sizes__are_those_of_one_thread_and_of_both_updates(monkeypatch):
+    monkeypatch.setattr(overhead, "N_CODED", 500)
+    config = LearnConfig(n_atoms=4, sparsity=2)
+    found = overhead.measure_sizes(overhead.disk_basis(7), config, n_solves=100)
+    assert found["statistics_bytes_online"] < found["statistics_bytes"]
+    assert "update after a batch" in overhead.SIZES.format(**found)
+
+
 def test_shared_data__goes_to_every_worker_once_a_pass():
     with (
         simulated.tiny_cluster(3) as (address, _),

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dsc.bench import scale
 from dsc.patches import PatchConfig, extract_patches
 
 SIDE = 77  # windows along an image: 5929 patches of any diameter
@@ -61,7 +62,6 @@ SOME = [
     (42, 10, 1, "mod", 2),
     (21, 50, 4, "online", 2),
 ]
-MANY = 4_483  # pixels along an image with 20 million windows of diameter 11
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").is_file(), reason="the peak is read from /proc"
@@ -142,15 +142,22 @@ def test_learn__keeps_the_smallest_limit_everywhere(stored, tmp_path, setting):
 
 @pytest.mark.soak
 def test_learn__one_online_pass_over_20_million_patches_takes_1_gb(tmp_path):
-    image = np.random.default_rng(0).random((MANY, MANY), dtype=np.float32)
-    np.save(tmp_path / "image.npy", image)
-    patches = tmp_path / "patches.zarr"
-    made = extract_patches([tmp_path / "image.npy"], patches, PatchConfig(diameter=11))
-    assert made.n_patches > 20_000_000
-    words = ["--n-atoms", 10, "--sparsity", 2, "--n-iterations", 1, "--mode", "online"]
-    how = ["--n-workers", 2, "--memory-limit", "1GB"]
-    done = run_python(LEARN, "learn", patches, "--out", tmp_path / "run", *words, *how)
-    assert done.returncode == 0, done.stderr
-    peak = int(done.stderr.splitlines()[-1])
-    print(f"{made.n_patches:,} patches: {peak / 1e6:.0f} MB", flush=True)
-    assert peak <= 10**9
+    """What `dsc bench --scale` prints."""
+    found = scale.measure_peak(scale.MANY, "online", tmp_path)
+    print(f"{found['n_patches']:,} patches: {found['peak'] / 1e6:.0f} MB", flush=True)
+    assert found["n_patches"] > 20_000_000
+    assert found["peak"] <= 10**9
+
+
+def test_bench_scale__says_the_peak_of_each_mode(monkeypatch):
+    runs = {name: (40, mode) for name, (_, mode) in scale.RUNS.items()}
+    monkeypatch.setattr(scale, "RUNS", runs)
+    said = []
+    found = scale.run(False, said.append)
+    assert [line.split(":")[0] for line in said[1:4]] == [
+        f"           900 patches, {mode}" for mode in ("batch", "batch", "online")
+    ]
+    one, two, online = found["runs"].values()
+    assert one["mse"] == two["mse"] != online["mse"]  # it was learned in the mode that is named
+    assert 10**7 < online["peak"] <= 10**9
+    assert found["ratio"] == two["peak"] / one["peak"]

@@ -1,6 +1,7 @@
 """`learn(mode="online")`: batches, what is kept between them, resuming, and the warm start."""
 
 import json
+import pickle
 import time
 from dataclasses import asdict, replace
 
@@ -11,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsc.cli.main import main
-from dsc.dictionary import Run, learn, learn_many, learning, load_dictionary, plan
-from dsc.dictionary.batches import SHORTEST, SPANS, Batches
+from dsc.dictionary import Run, batches, learn, learn_many, learning, load_dictionary, loop, plan
+from dsc.dictionary.batches import LONGEST, SHORTEST, SPANS, Batches
 from dsc.dictionary.checkpoint import load_checkpoint, save_checkpoint
-from dsc.dictionary.config import LearnConfig
+from dsc.dictionary.config import FORGET, LearnConfig
 from dsc.dictionary.learning import make_problem, start_atoms
 from dsc.dictionary.loop import State, iterate
-from dsc.engine import open_engine
+from dsc.engine import job_graph, open_engine
 from dsc.errors import DscError
 from dsc.patches import PatchConfig, extract_patches
 
@@ -92,6 +93,27 @@ def test_batches__by_default_are_a_hundredth_but_enough_for_every_atom(
 ):
     cut = Batches.of(n_patches, 8192, LearnConfig(n_atoms, sparsity, mode="online"))
     assert cut.size == min(n_patches, size)
+
+
+@pytest.mark.parametrize("power", [16, 20, 24, 27])
+def test_batches__that_are_larger_have_more_tasks_and_not_longer_ones(power):
+    """Of many atoms: a leaf is as large as a batch."""
+    config = LearnConfig(2400, 1, mode="online", batch_size=2**power)
+    cut = Batches.of(10**9, 2**27, config)
+    assert cut.span == LONGEST
+    assert cut.n_tasks == pytest.approx(2**power / LONGEST, rel=0.2)
+
+
+def test_online__has_the_same_bits_however_the_threads_share_a_large_batch(patches, monkeypatch):
+    """A task of every span, of patches that are kept or read again, by one thread or by three."""
+    monkeypatch.setattr(batches, "LONGEST", 64)
+    options = {**ONLINE, "batch_size": 2000}
+    assert plan(patches, **options).to_dict()["batch_tasks"] == 32
+    found = learn(patches, **options, scheduler="synchronous")
+    assert_same(found, learn(patches, **options, n_workers=3))
+    with monkeypatch.context() as keeping_nothing:
+        keeping_nothing.setattr("dsc.engine.plan.KEEP_FRACTION", 0)
+        assert_same(found, learn(patches, **options, n_workers=3))
 
 
 # --- the result ---------------------------------------------------------------------------------
@@ -170,6 +192,19 @@ def test_online__together_with_others_equals_one_by_one(patches, planted):
     assert [event.iteration for event in events] == [1, 2, 3, 3]
     for (source, config), found in zip(problems, together, strict=True):
         assert_same(found, learn(source, **asdict(config)))
+
+
+def test_online__what_is_kept_of_earlier_batches_goes_to_the_update_alone(patches, monkeypatch):
+    """Not to every worker with the atoms: it is as large as the statistics of a task."""
+    jobs = []
+    monkeypatch.setattr(loop, "job_graph", lambda job: jobs.append(job) or job_graph(job))
+    learn(patches, **{**ONLINE, "n_iterations": 1, "n_atoms": 64}, scheduler="synchronous")
+    running, forget = jobs[0].last
+    assert forget == FORGET
+    size = running.normal.nbytes
+    assert len(pickle.dumps(running)) > size
+    assert all(len(pickle.dumps(job.shared)) < size for job in jobs)
+    assert jobs[-1].last == ()  # the final pass only measures
 
 
 # --- checkpoints --------------------------------------------------------------------------------

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,6 +68,16 @@ def test_plan__refuses_a_task_that_does_not_fit_and_names_the_cause():
     with pytest.raises(DscError, match=r"learning needs .*GB.*statistics.*update=\"mod\""):
         check_plan(plan, Resources(2, 10**9))
     check_plan(plan, Resources(2, 10**10))
+
+
+def test_plan__has_memory_for_what_waits_of_the_many_pieces_of_a_batch():
+    work = Workload(10**9, 95, 97, 10**6, MERGE)
+    few = make_plan(work, Resources(2, 10**10))
+    many = make_plan(replace(work, n_pieces=2**17), Resources(2, 10**10))
+    assert few.n_tasks < 2**5
+    assert (few.fan_in, many.fan_in) == (8, 8)
+    assert many.n_waiting > few.n_waiting + 20
+    assert many.total_bytes - few.total_bytes == 10**6 * (many.n_waiting - few.n_waiting)
 
 
 def test_plan__refuses_a_block_that_does_not_fit_and_names_it():

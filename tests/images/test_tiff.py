@@ -233,6 +233,51 @@ def test_levels__of_a_pyramid_beside_a_label(tmp_path):
     np.testing.assert_array_equal(small.pixels(), BYTES[::2, ::2])
 
 
+APERIO = "Aperio Image Library v12.0.15\r\n101x70 (16x16) JPEG/RGB Q=70|AppMag = 20|MPP = 0.5"
+
+
+def slide(path, n_planes=1, **options):
+    """As Aperio writes it: a slide, a thumbnail, levels, a label and a macro, all plain pages."""
+    options = {"photometric": "rgb", "metadata": None, "software": False} | options
+    tiles = {"tile": (16, 16), "description": APERIO} | options
+    with tifffile.TiffWriter(path, bigtiff=True) as file:
+        file.write(COLOR, **tiles)
+        file.write(COLOR[::9, ::9], **options)
+        for plane in range(1, n_planes):
+            file.write(COLOR + np.uint8(plane), **tiles)
+        for step in (2, 4):
+            for plane in range(n_planes):
+                file.write(COLOR[::step, ::step] + np.uint8(plane), **tiles)
+        file.write(COLOR[:20, :20], subfiletype=1, **options)
+        file.write(COLOR[:30, :40], subfiletype=9, **options)
+
+
+@pytest.mark.parametrize("name", ["a.svs", "a.tif"])
+@pytest.mark.parametrize("n_planes", [1, 2])
+def test_slide__of_aperio_is_one_pyramid(tmp_path, monkeypatch, name, n_planes):
+    slide(tmp_path / name, n_planes)
+    for most in (2**30, 0):  # as a whole, and by window
+        monkeypatch.setattr(tiff, "WHOLE", most)
+        os.utime(tmp_path / name, (most, 1))  # another file, which is looked at again
+        for level, step in enumerate((1, 2, 4)):
+            images = open_images(tmp_path / name, level=level)
+            assert len(images) == n_planes
+            for plane, image in enumerate(images):
+                wanted = COLOR[::step, ::step] + np.uint8(plane)
+                np.testing.assert_array_equal(image.pixels(), wanted)
+    with pytest.raises(DscError, match="need at most 2"):
+        open_images(tmp_path / name, level=3)
+
+
+def test_slide__that_is_alone_is_one_image(tmp_path):
+    options = {"photometric": "rgb", "metadata": None, "description": APERIO}
+    tifffile.imwrite(tmp_path / "a.svs", COLOR, tile=(16, 16), **options)
+    tifffile.imwrite(tmp_path / "strips.svs", COLOR, **options)  # as others may write it
+    for name in ("a.svs", "strips.svs"):
+        (image,) = open_images(tmp_path / name)
+        np.testing.assert_array_equal(image.pixels(), COLOR)
+
+
 # --- what cannot be read
 
 
