@@ -189,11 +189,13 @@ def _describe_reconstruct(view: View, application: Application) -> _Content:
 def _describe_orientation(view: View, application: Application) -> _Content:
     names = application.summary["maps"]
     maps = dict(zip(names, view_maps(application.options["out"], range(len(names))), strict=True))
+    known = ~np.isnan(maps["energy"])
     energy = maps["energy"].astype(np.float64)
-    total = float(energy.sum())
-    crossing = float((maps["energy2"] > 0).mean()) if "energy2" in maps else None
+    total = float(energy[known].sum())
+    crossing = float((maps["energy2"][known] > 0).mean()) if "energy2" in maps else None
+    coherent = float((maps["coherence"] * energy)[known].sum())
     facts = {
-        "coherence": float((maps["coherence"] * energy).sum() / total) if total else 0.0,
+        "coherence": coherent / total if total else 0.0,
         "crossing": crossing,
         "seconds": application.summary["seconds"],
     }
@@ -227,7 +229,7 @@ def _describe_features(view: View, application: Application) -> _Content:
     names = application.summary["channels"]
     out = application.options["out"]
     some = [c for c, name in enumerate(names) if name.endswith("energy")] or range(len(names))
-    means = {c: float(one.mean()) for c, one in zip(some, view_maps(out, some), strict=True)}
+    means = {c: float(np.nanmean(one)) for c, one in zip(some, view_maps(out, some), strict=True)}
     order = sorted(means, key=lambda channel: -means[channel])[:MOST_CHANNELS]
     images = [(grey(view.pixels, *view.span), "the image", "the image")]
     for channel, one in zip(order, view_maps(out, order), strict=True):
