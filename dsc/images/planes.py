@@ -13,6 +13,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.abc.buffer import Buffer
+from zarr.storage import LocalStore
 
 from dsc.errors import DscError
 from dsc.images.limits import check_count, check_decoded
@@ -45,6 +46,13 @@ class Plane:
             if array.shards is not None and not self.missing_as_fill:
                 _shards(self.url, self.path, self.metadata).check(window)
             return np.asarray(array[window])
+
+
+def path_of(array: Any) -> str | None:
+    """Where a Zarr array is that is open already; None if it is in no folder, or no Zarr array."""
+    if not (isinstance(array, zarr.Array) and isinstance(array.store, LocalStore)):
+        return None
+    return str(array.store.root / array.path)
 
 
 def open_planes(

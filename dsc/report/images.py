@@ -40,7 +40,7 @@ def strength_of(maps: Any) -> Floats:
     energy, coherence = (np.asarray(maps[name], np.float64) for name in ("energy", "coherence"))
     level = np.maximum(energy, 0) ** 0.25
     top = np.nanpercentile(level, STRONGEST) or 1.0
-    return np.nan_to_num(np.sqrt(coherence) * (level / top).clip(0, 1))
+    return np.asarray(np.nan_to_num(np.sqrt(coherence) * (level / top).clip(0, 1)))
 
 
 def paint_directions(degrees: Floats, strength: Floats) -> Bytes:
