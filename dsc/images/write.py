@@ -38,8 +38,16 @@ def new_file(out: str, overwrite: bool, source: str) -> Iterator[Path]:
         yield path
 
 
-def check_writable(path: Path, pixels: NDArray[Any]) -> None:
-    """Refuse, before any work, an image of pixels like these that a file cannot hold."""
+def check_writable(path: Path, pixels: NDArray[Any], is_color: bool = True) -> None:
+    """Refuse, before any work, an image of pixels like these that a file cannot hold.
+
+    Channels of (y, x, channel) are colors and alpha, or anything else.
+    """
+    if path.suffix.lower() == ".png" and pixels.ndim > 2 and not is_color:
+        raise DscError(
+            f"{path}: found {pixels.shape[2]} channels that are no colors, which PNG does not "
+            "hold: write .tif or .npy"
+        )
     fits = pixels.dtype.kind in "fb" or pixels.dtype == np.uint8
     fits = fits or (pixels.dtype == np.uint16 and pixels.ndim == 2)
     if path.suffix.lower() == ".png" and not fits:
@@ -49,8 +57,12 @@ def check_writable(path: Path, pixels: NDArray[Any]) -> None:
         )
 
 
-def write_pixels(path: Path, pixels: NDArray[Any], like: NDArray[Any]) -> None:
-    """Write pixels (y, x) or (y, x, color) in their own type, whole or not at all.
+def write_pixels(
+    path: Path, pixels: NDArray[Any], like: NDArray[Any], is_color: bool = True
+) -> None:
+    """Write pixels (y, x) or (y, x, channel) in their own type, whole or not at all.
+
+    Channels that are no colors are pages of a TIFF.
 
     PNG holds whole numbers of 8 bits, and grey ones of 16. Floats are written to it with 256
     levels: from 0 to 1 if the image that they come from, `like`, is in there, else from its least
@@ -68,8 +80,12 @@ def write_pixels(path: Path, pixels: NDArray[Any], like: NDArray[Any]) -> None:
     else:
         import tifffile
 
-        is_color = pixels.ndim == 3 and pixels.shape[2] > 2
-        tifffile.imwrite(data, pixels, photometric="rgb" if is_color else "minisblack")
+        if pixels.ndim > 2 and not is_color:
+            pages = np.ascontiguousarray(np.moveaxis(pixels, 2, 0))
+            tifffile.imwrite(data, pages, photometric="minisblack", metadata={"axes": "CYX"})
+        else:
+            has_rgb = pixels.ndim > 2 and pixels.shape[2] > 2
+            tifffile.imwrite(data, pixels, photometric="rgb" if has_rgb else "minisblack")
     write_whole(path, data.getvalue())
 
 

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsc.dictionary import load_dictionary
 from dsc.errors import DscError
-from dsc.images import to_grey
+from dsc.images import ALL, to_grey
 from dsc.report.images import direction_wheel, grey, paint_directions, signed, strength_of
 from dsc.report.render import Page, Place
 from dsc.report.views import View, view_image, view_maps
+from dsc.tiling import ANY, PICKED, Pick
 from dsc.version import __version__
 
 MOST_CHANNELS = 11  # feature maps that are shown
@@ -54,7 +56,7 @@ def check_application(page: str, name: str) -> None:
 
 def write_application(page: str, application: Application) -> dict[str, Any]:
     """Write the page of an application that is done, and its numbers beside it."""
-    view = view_image(application.options["image"])
+    view = _view_of(application.options)
     content = _DESCRIBERS[application.name](view, application)
     facts = {
         "kind": _kind(application.name),
@@ -77,6 +79,14 @@ def write_application(page: str, application: Application) -> dict[str, Any]:
     return Place.page(page).write(Page("application.html", content.title, facts, images=shown))
 
 
+def _view_of(options: dict[str, Any]) -> View:
+    """The image of a command, read as it was."""
+    model = options.get("model")
+    reading = load_dictionary(model).reading if model else {}
+    picked = {name: options[name] for name in PICKED if name in options}
+    return view_image(options["image"], Pick(**picked), reading)
+
+
 def _kind(name: str) -> str:
     return f"dsc {name}"
 
@@ -89,7 +99,7 @@ def _plain(value: Any) -> Any:
 def _restored(before: View, application: Application) -> tuple[Floats, Floats, tuple[float, float]]:
     """What came in, what went out, in the same shape and span, and the span that is drawn."""
     first = before.pixels
-    after = view_image(application.options["out"])
+    after = view_image(application.options["out"], ANY if before.is_color else Pick(ALL))
     second = after.pixels
     if first.ndim != second.ndim:
         first, second = (to_grey(np.asarray(one, np.float32)) for one in (first, second))

@@ -239,7 +239,7 @@ def _resources():
     ("value", "message"),
     [
         (np.zeros(5), r"found shape \(5,\)"),
-        (np.zeros((5, 5, 3)), r"found shape \(5, 5, 3\)"),
+        (np.zeros((5, 5, 5)), r"found shape \(5, 5, 5\)"),
         (np.zeros((0, 5)), r"found shape \(0, 5\)"),
         (np.zeros((5, 5), complex), "type complex128"),
         (np.full((5, 5), "a"), "type <U1"),
