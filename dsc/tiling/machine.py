@@ -13,7 +13,7 @@ from dsc.engine import Engine, open_engine, part_tasks, readable
 from dsc.errors import DscError
 from dsc.images import Image, Tile, tiles_of
 from dsc.show import Notice, Stage, percent
-from dsc.store import Store
+from dsc.store import Store, remove_store
 from dsc.tiling.output import Output, identity_of, ome_metadata
 from dsc.tiling.schema import MEASURES, VALUES
 from dsc.tiling.sums import CELL, Sums, cell_sums, merge_cells
@@ -191,7 +191,11 @@ def map_tiles(
             tile = CELL * _power_of_two(-(-max(store.chunks(VALUES)[1:]) // CELL))
         with store.writing():
             done = _run(image, replace(job, tile=tile), engine, store, out.resume)
-            _tell_missing(image, job, done, engine)
+            try:
+                _tell_missing(image, job, done, engine)
+            except DscError:
+                remove_store(store.url)  # to resume it would not help
+                raise
             shown = slice(len(job.channels))
             seen = ome_metadata(job.name, job.channels, done.low[shown], done.high[shown])
             store.describe({"ome": {**seen, **job.ome}})

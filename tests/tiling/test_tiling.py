@@ -258,3 +258,15 @@ def test_size__smaller_than_the_diameter_is_refused():
 def test_tile__must_be_a_power_of_two_of_cells(grey):
     with pytest.raises(DscError, match="tile: found 192"):
         map_tiles(as_image(grey), replace(JOB, tile=192))
+
+
+def all_missing(window, step):
+    return np.full((1, *window.inner().shape), np.nan, np.float32)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_store__of_an_image_without_a_whole_disk_is_not_left_behind(grey, tmp_path, resume):
+    job = TileJob("nothing", all_missing, None, 0, ("nothing",), missing=True)
+    with pytest.raises(DscError, match="missing pixels"):
+        map_tiles(as_image(grey), job, Output(tmp_path / "a.zarr", resume=resume))
+    assert not any(tmp_path.iterdir())
