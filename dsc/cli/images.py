@@ -26,12 +26,13 @@ from dsc.cli.options import (
 )
 from dsc.dictionary import Dictionary, image_to_rebuild, load_dictionary
 from dsc.errors import DscError
-from dsc.images import Image, check_writable, new_file, said, write_pixels
+from dsc.images import Image, check_writable, new_file, png_span, said, write_pixels
 from dsc.restore import RestoreConfig, denoise_image, inpaint_image
 from dsc.show import Terminal, percent
 from dsc.tiling import Output, Pick, as_image, channel_names, image_for
 
 MAP_SUFFIX = ".zarr"
+KNOWN_SPANS = ((0.0, 1.0), (0.0, 255.0))  # of floats that a PNG keeps as they are meant
 
 Summary = dict[str, Any]  # what a command answers, and its page shows
 
@@ -129,12 +130,21 @@ class ImageOutput:
     store: Output
     is_color: bool = True  # whether channels are colors
 
-    def write(self, pixels: NDArray[Any], like: Image) -> None:
-        """Write a file; a store is written already."""
-        if self.path is not None:
-            if self.path.suffix.lower() == ".png" and (n_missing := int(np.isnan(pixels).sum())):
+    def write(self, pixels: NDArray[Any], like: Image) -> Summary:
+        """Write a file; a store is written already. The `levels` of a PNG of floats are given."""
+        if self.path is None:
+            return {}
+        values, facts = like.pixels(), {}
+        if self.path.suffix.lower() == ".png" and pixels.dtype.kind == "f":
+            low, high = png_span(values)
+            facts = {"levels": [low, high]}
+            if (low, high) not in KNOWN_SPANS:
+                span = f"{low:g} and {high:g} are black and white in {self.path}"
+                say(f"note: the values {span}: .tif and .npy keep them", True)
+            if n_missing := int(np.isnan(pixels).sum()):
                 say(f"note: {n_missing:,} missing values (NaN) are black in {self.path}", True)
-            write_pixels(self.path, pixels, like.pixels(), self.is_color)
+        write_pixels(self.path, pixels, values, self.is_color)
+        return facts
 
 
 @click.command()
@@ -156,13 +166,14 @@ def denoise(
     with image_output(source, image, options) as place:
         options["progress"] = Terminal()
         done = denoise_image(source, sigma, dictionary, place.store, options)
-        place.write(done.array, source)
+        facts = place.write(done.array, source)
     share, removed, levels = (done.facts[name] for name in ("share", "removed", "sigma"))
     summary = {
         "share": share,
         "removed": removed,
         "sigma": levels[0] if sigma is not None or len(levels) == 1 else levels,
         "dtype": done.dtype.name,
+        **facts,
         "seconds": time.perf_counter() - begin,
         "out": out,
     }
@@ -201,10 +212,11 @@ def inpaint(
         n_missing = done.facts["n_missing"]
         if not n_missing:
             raise DscError(f"{image}: found no missing pixel: say which ones with --mask")
-        place.write(done.array, source)
+        facts = place.write(done.array, source)
     summary = {
         "n_missing": n_missing,
         "dtype": done.dtype.name,
+        **facts,
         "seconds": time.perf_counter() - begin,
         "out": out,
     }
@@ -279,10 +291,11 @@ def reconstruct(image: str, model: str, stride: int, as_json: bool, **options: A
     with image_output(source, image, options) as place:
         how = {**vars(place.store), **options, "progress": Terminal()}
         rebuilt = dictionary.rebuild(source, stride, how.pop("url"), **how)
+        facts = {}
         if place.path is not None:
-            place.write(rebuilt.pixels(source.dtype), source)
+            facts = place.write(rebuilt.pixels(source.dtype), source)
     psnr = rebuilt.psnr if math.isfinite(rebuilt.psnr) else None  # JSON has no infinity
-    summary = {"share": rebuilt.share, "psnr": psnr, "mse": rebuilt.mse, "out": out}
+    summary = {"share": rebuilt.share, "psnr": psnr, "mse": rebuilt.mse, **facts, "out": out}
     answer(summary, as_json, f"{out}: {rebuilt.line()}, mse {rebuilt.mse:.6g} per pixel")
     return summary
 

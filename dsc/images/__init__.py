@@ -25,4 +25,4 @@ from dsc.images.reading import (
     said,
 )
 from dsc.images.tiles import Tile, tiles_of
-from dsc.images.write import check_writable, new_file, write_pixels
+from dsc.images.write import check_writable, new_file, png_span, write_pixels

@@ -104,8 +104,8 @@ def _restored(before: View, application: Application) -> tuple[Floats, Floats, t
     if first.ndim != second.ndim:
         first, second = (to_grey(np.asarray(one, np.float32)) for one in (first, second))
     low, high = before.span
-    if before.is_float and not after.is_float:  # a PNG of floats has levels from 0 to 1
-        second = low + (high - low) * second
+    if levels := application.summary.get("levels"):  # of a PNG of floats
+        second = levels[0] + (levels[1] - levels[0]) * second
     if first.shape != second.shape:
         raise DscError(
             f"{application.options['out']}: found {second.shape}, need {first.shape}, as the image"

@@ -105,6 +105,22 @@ def test_denoise__floats_beyond_one_are_not_white_as_png(dsc, folder, tmp_path):
     assert 20 < read(tmp_path / "a.png").std() < 110
 
 
+def test_png__of_floats_says_what_is_black_and_white(dsc, folder, tmp_path):
+    whole = np.rint(np.load(folder / "noisy.npy"))
+    cases = {"whole": whole, "unit": whole / 254, "other": whole - 90.5}
+    words = ["--model", folder / "model.zarr", "--sigma", 0]
+    for name, values in cases.items():
+        np.save(tmp_path / f"{name}.npy", values)
+        page = ["--report", tmp_path / f"{name}.html"]
+        out = ["--out", tmp_path / f"{name}.png", *page, "--json"]
+        result = dsc("denoise", tmp_path / f"{name}.npy", *out, *words)
+        low, high = {"whole": (0, 255), "unit": (0, 1)}.get(name, (values.min(), values.max()))
+        assert json.loads(result.stdout)["levels"] == [low, high]
+        note = f"note: the values {low:g} and {high:g} are black and white in"
+        assert (note in result.stderr) == (name == "other")
+    assert (read(tmp_path / "whole.png") == whole).all()  # nothing was stretched
+
+
 def test_denoise__with_a_model_learns_nothing(dsc, folder, tmp_path):
     words = ["--model", folder / "model.zarr", "--sigma", "20", "--json"]
     result = dsc("denoise", folder / "noisy.png", "--out", tmp_path / "a.png", *words)
