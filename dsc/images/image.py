@@ -25,7 +25,7 @@ from dsc.images.formats import (
     take_plane,
 )
 from dsc.images.inputs import Input, Source, find, is_array, is_zarr, names_of
-from dsc.images.planes import COLORS, Plane, open_planes, path_of
+from dsc.images.planes import COLORS, PixelSize, Plane, open_planes, path_of, pixel_size_of
 from dsc.images.reading import CHANNEL, COLOR_NAMES, Channels, Reading, ReadOptions, Stack
 from dsc.images.tiles import tile_shape, tiles_of
 
@@ -124,6 +124,13 @@ class Image:
         if isinstance(self.source, Joined):
             return any(part.in_memory for part in self.source.parts)
         return isinstance(self.source, np.ndarray)
+
+    @property
+    def pixel_size(self) -> PixelSize | None:
+        """How large its pixels are, if it is of an OME-Zarr that says so."""
+        if isinstance(self.source, Joined):
+            return self.source.parts[0].pixel_size
+        return pixel_size_of(self.source) if isinstance(self.source, Plane) else None
 
     def _check_window(self, y0: int, y1: int, x0: int, x1: int) -> None:
         if not (0 <= y0 < y1 <= self.shape[0] and 0 <= x0 < x1 <= self.shape[1]):

@@ -153,8 +153,9 @@ def features(
     Returns
     -------
     (channel, y, x), channels named such as "atom 0 energy", with the mean over the whole image as
-    the coordinate `image_mean` (channel). NaN in the image is a missing pixel: disks with one do
-    not count, and the maps are NaN there, and where no other disk is near.
+    the coordinate `image_mean` (channel), which the OME-Zarr has as an array, too. NaN in the image
+    is a missing pixel: disks with one do not count, and the maps are NaN there, and where no other
+    disk is near.
     """
     if kind not in KINDS:
         raise unknown_choice("kind", kind, KINDS)
@@ -174,13 +175,13 @@ def features(
         margin=step.margin,
         channels=channels,
         missing=True,
+        means=True,
         pixel_bytes=4 * len(channels) + 8 * 16 * model.config.sparsity + 200,
         identity=f"{code_identity(how)} {kind} {sigma}",
     )
     done = map_tiles(source, job, Output.take(out, options), **options)
     maps = maps_array(done, channels)
-    n_pixels = math.prod(source.shape) - done.n_missing
-    return maps.assign_coords(image_mean=("channel", done.sums / n_pixels))
+    return maps.assign_coords(image_mean=("channel", done.means))
 
 
 def feature_names(n_atoms: int, kind: str) -> tuple[str, ...]:

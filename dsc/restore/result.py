@@ -64,6 +64,7 @@ def keep(
         raw=True,
         checked=False,
         dtype=subject.dtype.name,
+        size=subject.image.pixel_size,
     )
     whole = Image(subject.image.name, None, subject.image.shape, image)
     done = map_tiles(whole, job, out, scheduler=engine)
