@@ -24,14 +24,15 @@ from dsc.cli.options import (
     say,
     stacked,
 )
-from dsc.dictionary import load_dictionary
+from dsc.dictionary import Dictionary, image_to_rebuild, load_dictionary
 from dsc.errors import DscError
-from dsc.images import Image, check_writable, new_file, write_pixels
+from dsc.images import Image, check_writable, new_file, png_span, said, write_pixels
 from dsc.restore import RestoreConfig, denoise_image, inpaint_image
 from dsc.show import Terminal, percent
-from dsc.tiling import Output, as_image, image_for
+from dsc.tiling import Output, Pick, as_image, channel_names, image_for
 
 MAP_SUFFIX = ".zarr"
+KNOWN_SPANS = ((0.0, 1.0), (0.0, 255.0))  # of floats that a PNG keeps as they are meant
 
 Summary = dict[str, Any]  # what a command answers, and its page shows
 
@@ -40,11 +41,16 @@ model_option = click.option(
 )
 read_options = stacked(
     click.option(
-        "--channel", help="The channel to take, by number or name; by default all colors."
+        "--channel",
+        help="Channels to take together: 'all', or numbers or names with commas between; by "
+        "default as the model was learned, else all colors.",
     ),
     click.option(
-        "--level", type=click.IntRange(0), help="Level of a pyramid; by default the full size."
+        "--level",
+        type=click.IntRange(0),
+        help="Level of a pyramid; by default as the model was learned, else the full size.",
     ),
+    click.option("--page", type=click.IntRange(0), help="The image to take of a stack, from 0 on."),
     click.option(
         "--missing-as-fill",
         is_flag=True,
@@ -76,11 +82,28 @@ map_options = stacked(
 )
 
 
-def _read(image: str, options: dict[str, Any]) -> tuple[Image, dict[str, Any]]:
-    """An image by the options of `read_options`, which are taken out of others, and these."""
-    wanted = {name: options.pop(name) for name in ("channel", "level", "missing_as_fill")}
-    given = {name: value for name, value in wanted.items() if value}
-    return as_image(image, raw=True, **given), given
+def _read(
+    image: str, options: dict[str, Any], model: str | None
+) -> tuple[Image, Pick, Dictionary | None]:
+    """An image by the options of `read_options`, which are taken out of others, and its model."""
+    pick = Pick.take(options)
+    if model is None:
+        return as_image(image, True, pick), pick, None
+    dictionary = load_dictionary(model)
+    _say_reading(image, dictionary, pick)
+    return image_for(image, dictionary.reading, dictionary.n_channels, pick, True), pick, dictionary
+
+
+def _say_reading(image: str, dictionary: Dictionary, pick: Pick) -> None:
+    """Say how an image is read if that is not by its type, but as others were."""
+    found = {
+        name: value
+        for name, value in dictionary.reading.items()
+        if name == "ranges" or getattr(pick, name) is None
+    }
+    if found.keys() & {"channel", "level"}:
+        as_learned = said(found, dictionary.n_channels)
+        say(f"note: {image} is read as the model was learned: {as_learned}", True)
 
 
 @contextmanager
@@ -93,8 +116,10 @@ def image_output(image: Image, source: str, options: dict[str, Any]) -> Iterator
     if resume:
         raise DscError(f"resume: found {out!r}, need an OME-Zarr (.zarr), which has tiles to keep")
     with new_file(out, overwrite, source) as path:
-        check_writable(path, image.crop(0, 1, 0, 1))
-        yield ImageOutput(path, Output())
+        names = channel_names(image)
+        is_color = not any(name.startswith("channel ") for name in names)
+        check_writable(path, image.crop(0, 1, 0, 1), is_color)
+        yield ImageOutput(path, Output(), is_color)
 
 
 @dataclass(frozen=True)
@@ -103,13 +128,23 @@ class ImageOutput:
 
     path: Path | None
     store: Output
+    is_color: bool = True  # whether channels are colors
 
-    def write(self, pixels: NDArray[Any], like: Image) -> None:
-        """Write a file; a store is written already."""
-        if self.path is not None:
-            if self.path.suffix.lower() == ".png" and (n_missing := int(np.isnan(pixels).sum())):
+    def write(self, pixels: NDArray[Any], like: Image) -> Summary:
+        """Write a file; a store is written already. The `levels` of a PNG of floats are given."""
+        if self.path is None:
+            return {}
+        values, facts = like.pixels(), {}
+        if self.path.suffix.lower() == ".png" and pixels.dtype.kind == "f":
+            low, high = png_span(values)
+            facts = {"levels": [low, high]}
+            if (low, high) not in KNOWN_SPANS:
+                span = f"{low:g} and {high:g} are black and white in {self.path}"
+                say(f"note: the values {span}: .tif and .npy keep them", True)
+            if n_missing := int(np.isnan(pixels).sum()):
                 say(f"note: {n_missing:,} missing values (NaN) are black in {self.path}", True)
-            write_pixels(self.path, pixels, like.pixels())
+        write_pixels(self.path, pixels, values, self.is_color)
+        return facts
 
 
 @click.command()
@@ -126,18 +161,19 @@ def denoise(
     image: str, sigma: float | None, model: str | None, as_json: bool, **options: Any
 ) -> Summary:
     """Remove white noise from IMAGE; what is written has the same type."""
-    begin, out, (source, _) = time.perf_counter(), options["out"], _read(image, options)
-    dictionary = None if model is None else load_dictionary(model)
+    begin, out = time.perf_counter(), options["out"]
+    source, _, dictionary = _read(image, options, model)
     with image_output(source, image, options) as place:
         options["progress"] = Terminal()
         done = denoise_image(source, sigma, dictionary, place.store, options)
-        place.write(done.array, source)
+        facts = place.write(done.array, source)
     share, removed, levels = (done.facts[name] for name in ("share", "removed", "sigma"))
     summary = {
         "share": share,
         "removed": removed,
         "sigma": levels[0] if sigma is not None or len(levels) == 1 else levels,
         "dtype": done.dtype.name,
+        **facts,
         "seconds": time.perf_counter() - begin,
         "out": out,
     }
@@ -166,20 +202,21 @@ def inpaint(
     image: str, mask: str | None, model: str | None, as_json: bool, **options: Any
 ) -> Summary:
     """Fill the missing pixels of IMAGE: those of a mask, and NaN."""
-    begin, out, (source, how) = time.perf_counter(), options["out"], _read(image, options)
-    dictionary = None if model is None else load_dictionary(model)
+    begin, out = time.perf_counter(), options["out"]
+    source, pick, dictionary = _read(image, options, model)
     with image_output(source, image, options) as place:
         options["progress"] = Terminal()
-        fill = {"missing_as_fill": True} if "missing_as_fill" in how else {}
-        holes = None if mask is None else as_image(mask, raw=True, **fill)
+        fill = Pick(missing_as_fill=pick.missing_as_fill)
+        holes = None if mask is None else as_image(mask, True, fill)
         done = inpaint_image(source, holes, dictionary, place.store, options)
         n_missing = done.facts["n_missing"]
         if not n_missing:
             raise DscError(f"{image}: found no missing pixel: say which ones with --mask")
-        place.write(done.array, source)
+        facts = place.write(done.array, source)
     summary = {
         "n_missing": n_missing,
         "dtype": done.dtype.name,
+        **facts,
         "seconds": time.perf_counter() - begin,
         "out": out,
     }
@@ -191,6 +228,7 @@ def inpaint(
 @click.argument("image")
 @click.argument("model", metavar="RUN_OR_MODEL")
 @map_options
+@read_options
 @engine_options
 @json_option
 @page_option
@@ -198,7 +236,9 @@ def orientation(image: str, model: str, out: str, as_json: bool, **options: Any)
     """Map which way structures run at each pixel of IMAGE, and where two of them cross."""
     begin = time.perf_counter()
     _check_maps(out)
-    maps = dsc.orientation(image, load_dictionary(model), out, progress=Terminal(), **options)
+    dictionary = load_dictionary(model)
+    _say_reading(image, dictionary, Pick(options["channel"], options["level"]))
+    maps = dsc.orientation(image, dictionary, out, progress=Terminal(), **options)
     names = [str(name) for name in maps.data_vars]
     summary = {"maps": names, "seconds": time.perf_counter() - begin, "out": out}
     answer(summary, as_json, f"{out}: {', '.join(names)} of {image}")
@@ -216,6 +256,7 @@ def orientation(image: str, model: str, out: str, as_json: bool, **options: Any)
     help="Pooled over all angles, or by angle relative to the local orientation.",
 )
 @map_options
+@read_options
 @engine_options
 @json_option
 @page_option
@@ -223,7 +264,9 @@ def features(image: str, model: str, out: str, as_json: bool, **options: Any) ->
     """Map which atoms are at work around each pixel of IMAGE, whichever way it is rotated."""
     begin, kind = time.perf_counter(), options.pop("kind")
     _check_maps(out)
-    maps = dsc.features(image, load_dictionary(model), kind, out, progress=Terminal(), **options)
+    dictionary = load_dictionary(model)
+    _say_reading(image, dictionary, Pick(options["channel"], options["level"]))
+    maps = dsc.features(image, dictionary, kind, out, progress=Terminal(), **options)
     names = [str(name) for name in maps["channel"].values]
     summary = {"channels": names, "seconds": time.perf_counter() - begin, "out": out}
     answer(summary, as_json, f"{out}: {len(names)} channels, {names[0]} to {names[-1]}, of {image}")
@@ -235,20 +278,24 @@ def features(image: str, model: str, out: str, as_json: bool, **options: Any) ->
 @click.argument("model", metavar="RUN_OR_MODEL")
 @image_options
 @click.option("--stride", default=1, show_default=True, help="Pixels between patches.")
+@read_options
 @engine_options
 @json_option
 @page_option
 def reconstruct(image: str, model: str, stride: int, as_json: bool, **options: Any) -> Summary:
     """Rebuild IMAGE from its coded patches; what is written has the same type."""
     dictionary, out = load_dictionary(model), options["out"]
-    source = image_for(image, dictionary.reading, dictionary.n_channels)
+    pick = Pick.take(options)
+    _say_reading(image, dictionary, pick)
+    source = image_to_rebuild(image, dictionary.reading, dictionary.n_channels, pick)
     with image_output(source, image, options) as place:
         how = {**vars(place.store), **options, "progress": Terminal()}
         rebuilt = dictionary.rebuild(source, stride, how.pop("url"), **how)
+        facts = {}
         if place.path is not None:
-            place.write(rebuilt.pixels(source.dtype), source)
+            facts = place.write(rebuilt.pixels(source.dtype), source)
     psnr = rebuilt.psnr if math.isfinite(rebuilt.psnr) else None  # JSON has no infinity
-    summary = {"share": rebuilt.share, "psnr": psnr, "mse": rebuilt.mse, "out": out}
+    summary = {"share": rebuilt.share, "psnr": psnr, "mse": rebuilt.mse, **facts, "out": out}
     answer(summary, as_json, f"{out}: {rebuilt.line()}, mse {rebuilt.mse:.6g} per pixel")
     return summary
 

@@ -10,8 +10,8 @@ from dsc.dictionary.events import End, Iteration, Start
 from dsc.dictionary.inputs import PATCH_OPTIONS
 from dsc.dictionary.learning import LearnPlan, advance, learn, learn_many, make_problem, plan
 from dsc.dictionary.loop import Problem, State, plan_work, share_left, workload_of
-from dsc.dictionary.model import Dictionary, load_dictionary
+from dsc.dictionary.model import Dictionary, as_dictionary, load_dictionary
 from dsc.dictionary.notes import image_notes
 from dsc.dictionary.plot import plot_atoms, plot_disks
-from dsc.dictionary.reconstruct import Rebuilt
+from dsc.dictionary.reconstruct import Rebuilt, image_to_rebuild
 from dsc.dictionary.run import Identity, Run, RunTarget, describe

@@ -261,7 +261,9 @@ class Dictionary:
         stride
             Pixels between patches.
         **engine_options
-            scheduler, n_workers, memory_limit and progress, as in `dsc.learn_many`.
+            scheduler, n_workers, memory_limit and progress, as in `dsc.learn_many`. Of an image
+            that has a path, what to read, if not as the dictionary was learned: channel, level,
+            page (which image of a stack) and missing_as_fill.
 
         Returns
         -------
@@ -421,3 +423,15 @@ def load_dictionary(path: str | PathLike[str]) -> Dictionary:
     if MODEL not in run.results:
         raise DscError(f"{path}: has no {MODEL} but {', '.join(run.results[:3])}: name a model")
     return Dictionary.load(run.model)
+
+
+def as_dictionary(model: Any) -> Dictionary:
+    """A dictionary as it is, or that of a run folder or a model store."""
+    if isinstance(model, Dictionary):
+        return model
+    if isinstance(model, str | PathLike):
+        return load_dictionary(model)
+    raise DscError(
+        f"model: found {type(model).__name__}, need a dictionary (`dsc.learn`), or the path of a "
+        "run or a model"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -13,23 +14,24 @@ from numpy.typing import NDArray
 from dsc.dictionary import kernels
 from dsc.engine import open_engine
 from dsc.errors import DscError
-from dsc.images import ALL, Image, Joined, to_dtype, to_grey
+from dsc.images import Image, Joined, to_dtype, to_grey
 from dsc.patches import cut_grid
 from dsc.pursuit import Coder
 from dsc.show import Notice, percent
 from dsc.store import Store
 from dsc.tiling import (
-    CHANNELS,
-    N_COLORS,
     VALUES,
     Output,
+    Pick,
     TileJob,
     Window,
+    alpha_of,
     as_image,
+    channel_names,
     check_size,
+    has_alpha,
     image_for,
     map_tiles,
-    n_colors,
 )
 
 ROWS = 16  # rows of patches coded at a time
@@ -103,6 +105,7 @@ class RebuildStep:
     reading: dict[str, Any]  # of the dictionary
     dtype: str = "float32"  # of what is written to a store
     ranges: Ranges = ()
+    n_colors: int = 1  # that are rebuilt; alpha stays
 
 
 def rebuild(
@@ -116,29 +119,32 @@ def rebuild(
     """Rebuild an image; see `Dictionary.rebuild`."""
     diameter = step.coder.basis.diameter
     coder, n_channels = step.coder, step.coder.basis.n_channels
-    if n_channels > 1 or step.reading:
-        source = image_for(image, step.reading, n_channels)
-        colors: tuple[str, ...] = ()
-    else:
-        source, colors = _open(image)
+    pick = Pick.take(engine_options)
+    source = image_to_rebuild(image, step.reading, n_channels, pick)
+    by_color = n_channels == 1 and not step.reading and source.n_colors > 0
+    colors = channel_names(source) if by_color else ()
+    n_colors = len(colors) - has_alpha(source) if by_color else n_channels
     _check(source, diameter, step.stride)
-    together = _names(step.reading.get("channel", ALL), n_channels)
+    names = channel_names(source) if n_channels > 1 else ("rebuilt",)
     dtype, ranges = _pixels_of(image, source)
-    step = replace(step, dtype=dtype.name, ranges=ranges)
+    if (alpha := alpha_of(source)) is not None:
+        names, ranges = (*names, "alpha"), (*ranges, *AS_THEY_ARE * (len(ranges) > 1))
+    step = replace(step, dtype=dtype.name, ranges=ranges, n_colors=n_colors)
     job = TileJob(
         "rebuild the image",
-        rebuild_colors if colors else rebuild_tile,
+        rebuild_colors if colors else rebuild_together,
         step,
         margin=diameter - 1,
-        channels=colors or (together if n_channels > 1 else ("rebuilt",)),
+        channels=colors or names,
         pixel_bytes=(56 + 16 * ROWS) * n_channels,
-        measure=measure_colors if colors else measure_tile,
-        n_measures=len(MEASURES) * (n_colors(len(colors)) or n_channels),
+        measure=partial(measure_colors, n_colors=n_colors) if colors else measure_tile,
+        n_measures=len(MEASURES) * n_colors,
         finish=None if out is None else finish_tile,
         identity=f"{coder.sha256} {coder.pursuit} {coder.sparsity} {coder.code_angles} "
         f"{step.center} {step.unit} {step.stride} {step.tolerance} {dtype.name}",
         raw=bool(colors),
         missing=True,
+        beside=alpha,
         dtype="float32" if out is None else dtype.name,
     )
     with open_engine(**engine_options) as engine:
@@ -159,23 +165,14 @@ def rebuild(
     return rebuilt
 
 
-def _open(image: Any) -> tuple[Image, tuple[str, ...]]:
-    """An image, and the names of its channels; none if it is grey."""
-    source = as_image(image, raw=True)
-    if isinstance(source.source, np.ndarray) and not isinstance(image, Image):
+def image_to_rebuild(image: Any, reading: dict[str, Any], n_channels: int, pick: Pick) -> Image:
+    """An image as a dictionary takes it; by one of one channel each color by itself."""
+    if n_channels > 1 or reading:
+        return image_for(image, reading, n_channels, pick)
+    if not isinstance(image, Image | str | PathLike):
         with np.errstate(over="ignore"):
-            source = replace(source, source=source.source.astype(np.float32))  # as it is
-    like = source.crop(0, 1, 0, 1)
-    return source, CHANNELS.get(like.shape[2], ()) if like.ndim == 3 else ()
-
-
-def _names(channel: str, n_channels: int) -> tuple[str, ...]:
-    """Names of channels that are rebuilt together."""
-    if channel == ALL:
-        default = tuple(f"channel {number}" for number in range(n_channels))
-        return CHANNELS[N_COLORS] if n_channels == N_COLORS else default
-    words = [word.strip() for word in channel.split(",")]
-    return tuple(f"channel {word}" if word.isdigit() else word for word in words)
+            image = np.asarray(image).astype(np.float32)  # as it is
+    return as_image(image, True, pick)
 
 
 def _pixels_of(image: Any, source: Image) -> tuple[np.dtype[Any], Ranges]:
@@ -269,6 +266,16 @@ def _norms(disks: Floats) -> Floats:
     return np.where(norms > 0, norms, 1).astype(np.float32)
 
 
+def rebuild_together(window: Window, step: RebuildStep) -> NDArray[np.float64]:
+    """(channel, y, x) a rebuilt tile, with the alpha that is beside it."""
+    maps = rebuild_tile(window, step)
+    if window.beside is None:
+        return maps
+    alpha = window.beside[window.place]
+    values = alpha if step.ranges else to_grey(alpha)
+    return np.concatenate([maps, values[None]])
+
+
 def rebuild_colors(window: Window, step: RebuildStep) -> NDArray[np.float64]:
     """(channel, y, x) the same of each color; alpha stays."""
     missing = np.isnan(window.pixels).any(2)  # in one color: all are
@@ -277,14 +284,16 @@ def rebuild_colors(window: Window, step: RebuildStep) -> NDArray[np.float64]:
         for c in range(window.pixels.shape[2])
     ]
     windows = [replace(window, pixels=pixels) for pixels in channels]
-    colors = [rebuild_tile(one, step)[0] for one in windows[: n_colors(len(windows))]]
+    colors = [rebuild_tile(one, step)[0] for one in windows[: step.n_colors]]
     return np.stack([*colors, *(one.inner() for one in windows[len(colors) :])])
 
 
-def measure_colors(window: Window, maps: NDArray[np.floating]) -> NDArray[np.float64]:
+def measure_colors(
+    window: Window, maps: NDArray[np.floating], n_colors: int
+) -> NDArray[np.float64]:
     """(3 · color, y, x) what `measure_tile` gives, of each color."""
     parts = []
-    for color in range(n_colors(len(maps))):
+    for color in range(n_colors):
         own = replace(window, pixels=to_grey(window.pixels[:, :, color]))
         parts.append(measure_tile(own, maps[color : color + 1]))
     return np.concatenate(parts)
@@ -294,7 +303,7 @@ def measure_tile(window: Window, maps: NDArray[np.floating]) -> NDArray[np.float
     """(3 · channel, y, x) squared error, value and energy of every pixel, channel by channel."""
     values = window.inner().astype(np.float64)
     parts = []
-    for number, rebuilt in enumerate(maps):
+    for number, rebuilt in enumerate(maps[: len(maps) - (window.beside is not None)]):
         own = values if values.ndim == 2 else values[:, :, number]
         own = np.where(np.isnan(rebuilt), np.nan, own)
         parts += [(own - rebuilt) ** 2, own, own**2]

@@ -13,7 +13,7 @@ from dsc.images.image import (
     scan_inputs,
 )
 from dsc.images.inputs import is_zarr
-from dsc.images.planes import Plane
+from dsc.images.planes import PixelSize, Plane
 from dsc.images.reading import (
     ALL,
     COLOR_NAMES,
@@ -25,4 +25,4 @@ from dsc.images.reading import (
     said,
 )
 from dsc.images.tiles import Tile, tiles_of
-from dsc.images.write import check_writable, new_file, write_pixels
+from dsc.images.write import check_writable, new_file, png_span, write_pixels

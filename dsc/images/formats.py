@@ -27,6 +27,7 @@ from dsc.images.tiff import decode_tiff, open_window, probe_tiff, tiff_stack
 TIFF = (".tif", ".tiff", ".svs")
 NUMPY = (".npy",)
 PILLOW = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ras")
+WHOLE = -1  # the page of an array that is one image of channels
 SUFFIXES = (*PILLOW, *TIFF, *NUMPY, *READERS)
 
 
@@ -44,14 +45,14 @@ def check_level(level: int) -> None:
         raise DscError(f"level: found {level}, need 0: only OME-Zarr and TIFF have others")
 
 
-def probe(path: Path, level: int = 0) -> list[tuple[int, tuple[int, int]]]:
+def probe(path: Path, level: int = 0, channeled: bool = False) -> list[tuple[int, tuple[int, int]]]:
     """(page, (y, x)) of every image in a file, from its header."""
     suffix = path.suffix.lower()
     if suffix in TIFF:
         return probe_tiff(path, level)
     check_level(level)
     if suffix in NUMPY:
-        return probe_array(np.load(path, mmap_mode="r", allow_pickle=False))
+        return probe_array(np.load(path, mmap_mode="r", allow_pickle=False), channeled)
     return probe_microscope(path) if suffix in READERS else probe_pillow(path)
 
 
@@ -100,8 +101,13 @@ def page_stack(path: Path) -> Stack:
     return tiff_stack(path) if suffix in TIFF else Stack((), ())
 
 
-def probe_array(array: NDArray[Any]) -> list[tuple[int, tuple[int, int]]]:
-    """The same for an array: an image, an image in color, or a stack of images."""
+def probe_array(array: NDArray[Any], channeled: bool = False) -> list[tuple[int, tuple[int, int]]]:
+    """The same for an array: an image, an image in color, or a stack of images.
+
+    If it is `channeled`, the last of three axes are channels, however many.
+    """
+    if channeled and array.ndim == 3:
+        return [(WHOLE, (array.shape[0], array.shape[1]))]
     if array.ndim == 2 or (array.ndim == 3 and array.shape[2] in COLORS):
         return [(0, (array.shape[0], array.shape[1]))]
     if array.ndim == 3:
@@ -112,5 +118,5 @@ def probe_array(array: NDArray[Any]) -> list[tuple[int, tuple[int, int]]]:
 
 def take_plane(array: NDArray[Any], page: int) -> NDArray[Any]:
     """One image of such an array."""
-    stacked = array.ndim == 3 and array.shape[2] not in COLORS
+    stacked = array.ndim == 3 and array.shape[2] not in COLORS and page != WHOLE
     return array[page] if stacked else array

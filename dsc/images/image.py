@@ -24,8 +24,8 @@ from dsc.images.formats import (
     read_window,
     take_plane,
 )
-from dsc.images.inputs import Input, Source, find, is_zarr, names_of
-from dsc.images.planes import Plane, open_planes
+from dsc.images.inputs import Input, Source, find, is_array, is_zarr, names_of
+from dsc.images.planes import COLORS, PixelSize, Plane, open_planes, path_of, pixel_size_of
 from dsc.images.reading import CHANNEL, COLOR_NAMES, Channels, Reading, ReadOptions, Stack
 from dsc.images.tiles import tile_shape, tiles_of
 
@@ -125,6 +125,13 @@ class Image:
             return any(part.in_memory for part in self.source.parts)
         return isinstance(self.source, np.ndarray)
 
+    @property
+    def pixel_size(self) -> PixelSize | None:
+        """How large its pixels are, if it is of an OME-Zarr that says so."""
+        if isinstance(self.source, Joined):
+            return self.source.parts[0].pixel_size
+        return pixel_size_of(self.source) if isinstance(self.source, Plane) else None
+
     def _check_window(self, y0: int, y1: int, x0: int, x1: int) -> None:
         if not (0 <= y0 < y1 <= self.shape[0] and 0 <= x0 < x1 <= self.shape[1]):
             raise DscError(
@@ -164,12 +171,15 @@ def open_images(inputs: Input | Iterable[Input], **options: Any) -> list[Image]:
     """All images of some inputs, sorted by path.
 
     Inputs are files (PNG, TIFF, SVS, JPEG, BMP, GIF, Sun raster, .npy; CZI, LIF and ND2 with the
-    extra `formats`), folders, globs, Zarr arrays, OME-Zarrs and NumPy arrays, one or several. A
-    folder stands for the images in it; one folder per class gives labels. Every page, frame or
-    plane is an image. All that cannot be used is named in one error, of many the first hundred.
+    extra `formats`), folders, globs, Zarr arrays, OME-Zarrs, and arrays of NumPy, Dask, xarray or
+    Zarr, one or several. A folder stands for the images in it; one folder per class gives labels.
+    Every page, frame or plane is an image. Zarr arrays in a folder are read by window, those of
+    Dask and xarray are computed here, image by image. All that cannot be used is named in one
+    error, of very many the first hundred.
 
     Options are those of `ReadOptions`: channel, level, range, missing_as_fill. Color becomes grey,
-    unless channels are named; with several of them, each is an image of its own here. A chunk of
+    unless channels are named; with several of them, each is an image of its own here. An array
+    (y, x, channel) of more than four channels is one image only if channels are named. A chunk of
     a Zarr array that is missing is refused when it is read, or stands for the fill value.
     """
     images, problems = scan_inputs(inputs, ReadOptions(**options))
@@ -216,19 +226,21 @@ def image_problem(image: Image | str, error: Exception) -> str:
 
 def _images(item: Source, name: str, options: ReadOptions) -> list[Image]:
     source, level = item.place, options.level
-    stack = Stack((), ())
-    if isinstance(source, np.ndarray):
+    stack, channeled = Stack((), ()), options.channel is not None
+    if is_array(source) and not channeled:
+        source = path_of(source) or source
+    entries: list[tuple[Any, tuple[int, int]]]
+    if is_array(source):
         check_level(level)
-        entries: list[tuple[Any, tuple[int, int]]] = [
-            (take_plane(source, page), shape) for page, shape in probe_array(source)
-        ]
+        pages = probe_array(source, channeled)
+        entries = [(np.asarray(take_plane(source, page)), shape) for page, shape in pages]
     elif isinstance(source, str) or is_zarr(source):
         planes, stack = open_planes(os.fspath(source), options.missing_as_fill, level)
         entries = [(plane, plane.shape) for plane in planes]
     else:
-        pages = probe(source, level)
+        pages = probe(source, level, channeled)
         entries = [(FilePage(source, page, level), shape) for page, shape in pages]
-        if options.channel:
+        if channeled:
             stack = page_stack(source)
     if not entries:
         raise DscError("found no image in it")
@@ -257,7 +269,8 @@ def _channels(images: list[Image], stack: Stack, wanted: str) -> list[Image]:
             found = Channels(len(group), 1, stack.channel_names)
             parts = {k: (images[group[k]], None) for k in found.chosen(wanted)}
         else:
-            found = Channels(1, first.n_colors or 1, COLOR_NAMES if first.n_colors > 2 else ())
+            is_color = first.n_colors in COLORS
+            found = Channels(1, first.n_colors or 1, COLOR_NAMES if is_color else ())
             parts = {k: (first, k if first.n_colors else None) for k in found.chosen(wanted)}
         for k, (image, color) in parts.items():
             reading = image.reading._replace(channel=color)

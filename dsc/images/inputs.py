@@ -7,23 +7,23 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
-import numpy as np
 from numpy.typing import NDArray
 
+from dsc.errors import DscError
 from dsc.images.formats import SUFFIXES
 
 _ZARR_FILES = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
 
-Input = str | os.PathLike[str] | NDArray[Any]
+Input = str | os.PathLike[str] | NDArray[Any]  # or an array of Dask, xarray or Zarr
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
     """A file, a Zarr or an array that holds images."""
 
-    place: Path | str | NDArray[Any]  # path of a file, URL or path of a Zarr, or an array
+    place: Path | str | Any  # path of a file, URL or path of a Zarr, or an array of any kind
     label: str | None = None  # its class, if it comes from a folder of one
     folder: Path | None = None  # the folder it was found in, if that was given and not the file
 
@@ -35,12 +35,14 @@ def find(inputs: Input | Iterable[Input]) -> tuple[list[Source], list[str]]:
     a class. If several folders are given, each of them is a class. Classes count only if every
     image has one, and not all the same.
     """
-    single = isinstance(inputs, str | os.PathLike | np.ndarray)
+    if hasattr(inputs, "data_vars"):
+        raise DscError("images: found an xarray dataset, need one array (y, x) of it")
+    single = isinstance(inputs, str | os.PathLike) or is_array(inputs)
     given = [inputs] if single else list(inputs)  # type: ignore[arg-type]
     found: list[Source] = []
     problems: list[str] = []
     for item in given:
-        if isinstance(item, np.ndarray):
+        if is_array(item):
             found.append(Source(item))
         elif "://" in (text := str(item)):
             found.append(Source(text))
@@ -62,6 +64,11 @@ def names_of(found: list[Source]) -> list[str]:
         else:
             names.append(item.place if isinstance(item.place, str) else f"array {number}")
     return names
+
+
+def is_array(item: Any) -> TypeGuard[NDArray[Any]]:
+    """Whether something is an array: of NumPy, Dask, xarray, Zarr or alike."""
+    return hasattr(item, "shape") and hasattr(item, "dtype")
 
 
 def is_zarr(path: Path) -> bool:
@@ -118,8 +125,7 @@ def _sorted(found: list[Source]) -> list[Source]:
         if isinstance(item.place, Path):
             unique.setdefault((0, item.place.parts), item)
         else:
-            is_array = isinstance(item.place, np.ndarray)
-            unique.setdefault((2, number) if is_array else (1, item.place), item)
+            unique.setdefault((2, number) if is_array(item.place) else (1, item.place), item)
     return [unique[key] for key in sorted(unique)]
 
 

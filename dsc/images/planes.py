@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.abc.buffer import Buffer
+from zarr.storage import LocalStore
 
 from dsc.errors import DscError
 from dsc.images.limits import check_count, check_decoded
@@ -45,6 +46,47 @@ class Plane:
             if array.shards is not None and not self.missing_as_fill:
                 _shards(self.url, self.path, self.metadata).check(window)
             return np.asarray(array[window])
+
+
+class PixelSize(NamedTuple):
+    """How large a pixel is and where the first one lies, (y, x), as an OME-Zarr says it."""
+
+    scale: tuple[float, float]
+    translation: tuple[float, float] = (0.0, 0.0)
+    units: tuple[str, str] = ("", "")  # such as "micrometer"; empty if not known
+
+
+def pixel_size_of(plane: Plane) -> PixelSize | None:
+    """The size of the pixels of a level of an OME-Zarr; None if it says nothing that is valid."""
+    try:
+        node = zarr.open_group(
+            zarr_store(plane.url, read_only=True), mode="r", use_consolidated=False
+        )
+        about = dict(node.attrs)
+        image: Any = about.get("ome", about)["multiscales"][0]  # type: ignore[call-overload,index]
+        (level,) = (one for one in image["datasets"] if one["path"] == plane.path)
+        y, x = image["axes"][-2:]
+        steps = [level["coordinateTransformations"], image.get("coordinateTransformations", [])]
+        scale, origin = np.ones(2), np.zeros(2)
+        for step in (one for some in steps for one in some):
+            if step["type"] == "scale":
+                factor = np.array(step["scale"][-2:], float)
+                scale, origin = scale * factor, origin * factor
+            elif step["type"] == "translation":
+                origin = origin + np.array(step["translation"][-2:], float)
+        if not (np.isfinite([*scale, *origin]).all() and (scale > 0).all()):
+            return None
+        (sy, sx), (oy, ox) = scale.tolist(), origin.tolist()
+        return PixelSize((sy, sx), (oy, ox), (str(y.get("unit", "")), str(x.get("unit", ""))))
+    except (FileNotFoundError, AttributeError, KeyError, IndexError, TypeError, ValueError):
+        return None
+
+
+def path_of(array: Any) -> str | None:
+    """Where a Zarr array is that is open already; None if it is in no folder, or no Zarr array."""
+    if not (isinstance(array, zarr.Array) and isinstance(array.store, LocalStore)):
+        return None
+    return str(array.store.root / array.path)
 
 
 def open_planes(

@@ -100,6 +100,8 @@ def said(reading: dict[str, Any], n_channels: int) -> str:
     --------
     >>> said({}, 1)
     'grey values by type'
+    >>> said({"level": 1}, 1)
+    'grey values by type, level 1'
     >>> said({"channel": "0,2", "ranges": [[0, 4095], [0, 4095]]}, 2)
     'channels 0,2 together, 0 to 4095 as 0 to 1'
     """
@@ -114,4 +116,4 @@ def said(reading: dict[str, Any], n_channels: int) -> str:
     ranges = list(dict.fromkeys(tuple(one) for one in reading.get("ranges", ())))
     scales = "; ".join(f"{low:g} to {high:g}" for low, high in ranges)
     level = f", level {reading['level']}" if reading.get("level") else ""
-    return f"{words}{level}" + (f", {scales} as 0 to 1" if scales else " by type")
+    return words + (f", {scales} as 0 to 1" if scales else " by type") + level

@@ -17,6 +17,7 @@ from dsc.files import write_whole
 from dsc.locks import lock_path, locked
 
 WRITABLE = (".npy", ".png", ".tif", ".tiff")
+BYTES = 255.0  # the largest number of 8 bits
 
 
 @contextmanager
@@ -38,8 +39,16 @@ def new_file(out: str, overwrite: bool, source: str) -> Iterator[Path]:
         yield path
 
 
-def check_writable(path: Path, pixels: NDArray[Any]) -> None:
-    """Refuse, before any work, an image of pixels like these that a file cannot hold."""
+def check_writable(path: Path, pixels: NDArray[Any], is_color: bool = True) -> None:
+    """Refuse, before any work, an image of pixels like these that a file cannot hold.
+
+    Channels of (y, x, channel) are colors and alpha, or anything else.
+    """
+    if path.suffix.lower() == ".png" and pixels.ndim > 2 and not is_color:
+        raise DscError(
+            f"{path}: found {pixels.shape[2]} channels that are no colors, which PNG does not "
+            "hold: write .tif or .npy"
+        )
     fits = pixels.dtype.kind in "fb" or pixels.dtype == np.uint8
     fits = fits or (pixels.dtype == np.uint16 and pixels.ndim == 2)
     if path.suffix.lower() == ".png" and not fits:
@@ -49,12 +58,15 @@ def check_writable(path: Path, pixels: NDArray[Any]) -> None:
         )
 
 
-def write_pixels(path: Path, pixels: NDArray[Any], like: NDArray[Any]) -> None:
-    """Write pixels (y, x) or (y, x, color) in their own type, whole or not at all.
+def write_pixels(
+    path: Path, pixels: NDArray[Any], like: NDArray[Any], is_color: bool = True
+) -> None:
+    """Write pixels (y, x) or (y, x, channel) in their own type, whole or not at all.
+
+    Channels that are no colors are pages of a TIFF.
 
     PNG holds whole numbers of 8 bits, and grey ones of 16. Floats are written to it with 256
-    levels: from 0 to 1 if the image that they come from, `like`, is in there, else from its least
-    to its largest value.
+    levels, over `png_span` of the image that they come from, `like`.
     """
     data = io.BytesIO()
     suffix = path.suffix.lower()
@@ -68,8 +80,12 @@ def write_pixels(path: Path, pixels: NDArray[Any], like: NDArray[Any]) -> None:
     else:
         import tifffile
 
-        is_color = pixels.ndim == 3 and pixels.shape[2] > 2
-        tifffile.imwrite(data, pixels, photometric="rgb" if is_color else "minisblack")
+        if pixels.ndim > 2 and not is_color:
+            pages = np.ascontiguousarray(np.moveaxis(pixels, 2, 0))
+            tifffile.imwrite(data, pages, photometric="minisblack", metadata={"axes": "CYX"})
+        else:
+            has_rgb = pixels.ndim > 2 and pixels.shape[2] > 2
+            tifffile.imwrite(data, pixels, photometric="rgb" if has_rgb else "minisblack")
     write_whole(path, data.getvalue())
 
 
@@ -79,8 +95,26 @@ def _levels(pixels: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
         return pixels.astype(np.uint8) * np.uint8(255)
     if pixels.dtype.kind != "f":
         return pixels
-    low, high = float(np.nanmin(like)), float(np.nanmax(like))
-    if low >= 0 and high <= 1:
-        low, high = 0.0, 1.0
+    low, high = png_span(like)
     levels = (pixels.astype(np.float64) - low) / ((high - low) or 1.0)
     return np.asarray(np.rint(255 * np.nan_to_num(levels).clip(0, 1)), np.uint8)
+
+
+def png_span(like: NDArray[Any]) -> tuple[float, float]:
+    """What of floats becomes 0 and 255 in a PNG.
+
+    0 and 1 if all values are in there, 0 and 255 if they are whole numbers in there, else the least
+    and the largest one.
+
+    Examples
+    --------
+    >>> [png_span(np.array(pair)) for pair in ([0.2, 1.0], [3.0, 254.0], [-2.5, 9.0])]
+    [(0.0, 1.0), (0.0, 255.0), (-2.5, 9.0)]
+    """
+    low, high = float(np.nanmin(like)), float(np.nanmax(like))
+    if low >= 0 and high <= 1:
+        return 0.0, 1.0
+    known = like[~np.isnan(like)]
+    if low >= 0 and high <= BYTES and (known == np.rint(known)).all():
+        return 0.0, BYTES
+    return low, high

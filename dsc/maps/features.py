@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.dictionary import Dictionary
+from dsc.dictionary import Dictionary, as_dictionary
 from dsc.errors import unknown_choice
 from dsc.maps.arrays import maps_array
 from dsc.maps.coding import (
@@ -24,7 +24,7 @@ from dsc.maps.coding import (
 from dsc.maps.directions import Directions, atom_directions
 from dsc.maps.orientation import code_directions, double_angles
 from dsc.maps.pooling import Pool, check_sigma
-from dsc.tiling import Output, TileJob, Window, check_size, image_for, map_tiles
+from dsc.tiling import Output, Pick, TileJob, Window, check_size, image_for, map_tiles
 
 if TYPE_CHECKING:
     import xarray
@@ -114,7 +114,7 @@ def relative_codes(
 
 def features(
     image: Any,
-    model: Dictionary,
+    model: Dictionary | str | PathLike[str],
     kind: str = "invariant",
     out: str | PathLike[str] | None = None,
     sigma: float | None = None,
@@ -130,9 +130,10 @@ def features(
     ----------
     image
         (y, x) grey values, or (y, x, channel) for a dictionary of several channels, taken as they
-        are; or the path of an image, which is read as those were that the dictionary comes from.
+        are; color becomes grey for a dictionary of one. Or the path of an image, which is read as
+        those were that the dictionary comes from.
     model
-        A dictionary.
+        A dictionary, or the path of a run or a model.
     kind
         "invariant": of each atom the energy (mean of coefficient²; of a dictionary learned with
         `unit`, its share of the energy of a disk) and the use (uses per disk), pooled over all
@@ -146,17 +147,20 @@ def features(
     **options
         overwrite: whether finished maps that are at `out` are replaced; resume: whether the tiles
         of unfinished ones are kept. scheduler, n_workers, memory_limit, patience, tls and progress,
-        as in `dsc.learn_many`.
+        as in `dsc.learn_many`. Of an image that has a path, what to read, if not as the dictionary
+        was learned: channel, level, page (which image of a stack) and missing_as_fill.
 
     Returns
     -------
     (channel, y, x), channels named such as "atom 0 energy", with the mean over the whole image as
-    the coordinate `image_mean` (channel). NaN in the image is a missing pixel: disks with one do
-    not count, and the maps are NaN there, and where no other disk is near.
+    the coordinate `image_mean` (channel), which the OME-Zarr has as an array, too. NaN in the image
+    is a missing pixel: disks with one do not count, and the maps are NaN there, and where no other
+    disk is near.
     """
     if kind not in KINDS:
         raise unknown_choice("kind", kind, KINDS)
-    source = image_for(image, model.reading, model.n_channels)
+    model = as_dictionary(model)
+    source = image_for(image, model.reading, model.n_channels, Pick.take(options))
     check_size(source, model.basis.diameter)
     check_rotates(model)
     how = how_to_code(model, model.coder)
@@ -171,13 +175,13 @@ def features(
         margin=step.margin,
         channels=channels,
         missing=True,
+        means=True,
         pixel_bytes=4 * len(channels) + 8 * 16 * model.config.sparsity + 200,
         identity=f"{code_identity(how)} {kind} {sigma}",
     )
     done = map_tiles(source, job, Output.take(out, options), **options)
     maps = maps_array(done, channels)
-    n_pixels = math.prod(source.shape) - done.n_missing
-    return maps.assign_coords(image_mean=("channel", done.sums / n_pixels))
+    return maps.assign_coords(image_mean=("channel", done.means))
 
 
 def feature_names(n_atoms: int, kind: str) -> tuple[str, ...]:

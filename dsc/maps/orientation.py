@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.dictionary import Dictionary
+from dsc.dictionary import Dictionary, as_dictionary
 from dsc.maps.arrays import maps_array
 from dsc.maps.coding import (
     Around,
@@ -21,7 +21,7 @@ from dsc.maps.coding import (
 )
 from dsc.maps.directions import Directions, atom_directions
 from dsc.maps.pooling import Pool, check_sigma
-from dsc.tiling import Output, TileJob, Window, check_size, image_for, map_tiles
+from dsc.tiling import Output, Pick, TileJob, Window, check_size, image_for, map_tiles
 
 if TYPE_CHECKING:
     import xarray
@@ -167,7 +167,7 @@ def _divide(a: Doubles, b: Doubles) -> Doubles:
 
 def orientation(
     image: Any,
-    model: Dictionary,
+    model: Dictionary | str | PathLike[str],
     out: str | PathLike[str] | None = None,
     sigma: float | None = None,
     **options: Any,
@@ -182,10 +182,11 @@ def orientation(
     ----------
     image
         (y, x) grey values, or (y, x, channel) for a dictionary of several channels, taken as they
-        are; or the path of an image, which is read as those were that the dictionary comes from.
+        are; color becomes grey for a dictionary of one. Or the path of an image, which is read as
+        those were that the dictionary comes from.
     model
-        A dictionary of structures like those in the image. With more than one atom per patch, a
-        second orientation is found where structures cross.
+        A dictionary of structures like those in the image, or the path of a run or a model. With
+        more than one atom per patch, a second orientation is found where structures cross.
     out
         Path or URL of a new OME-Zarr, written tile by tile; None keeps the maps in memory.
     sigma
@@ -194,7 +195,8 @@ def orientation(
     **options
         overwrite: whether finished maps that are at `out` are replaced; resume: whether the tiles
         of unfinished ones are kept. scheduler, n_workers, memory_limit, patience, tls and progress,
-        as in `dsc.learn_many`.
+        as in `dsc.learn_many`. Of an image that has a path, what to read, if not as the dictionary
+        was learned: channel, level, page (which image of a stack) and missing_as_fill.
 
     Returns
     -------
@@ -204,7 +206,8 @@ def orientation(
     `angle2`, NaN where there is no second one, and `energy2`. NaN in the image is a missing pixel:
     disks with one do not count, and all maps are NaN there, and where no other disk is near.
     """
-    source = image_for(image, model.reading, model.n_channels)
+    model = as_dictionary(model)
+    source = image_for(image, model.reading, model.n_channels, Pick.take(options))
     check_size(source, model.basis.diameter)
     step = orientation_step(model, sigma)
     names = ("angle", "coherence", "energy", "angle2", "energy2")

@@ -91,13 +91,16 @@ def look(jobs: Sequence[tuple[Inputs, PatchConfig]], engine: Engine) -> list[Cho
     problems = [found[2] for found in opened]
     rows: list[Rows] = []
     for number, ((images, masks, wrong), (_, config)) in enumerate(zip(opened, jobs, strict=True)):
+        small: dict[str, list[str]] = {}  # what is wrong with the images of each stack
         for index, (channels, mask) in enumerate(zip(images, masks, strict=True)):
             here = (number, index, channels, mask)
             try:
                 Grid.of(channels[0].shape, config)  # refuses what is too small
                 rows += [Rows(*here, y, replace(config, mask=())) for y in _task_rows(channels)]
             except Exception as error:  # whatever its metadata say
-                wrong.append(image_problem(channels[0], error))
+                stack = channels[0].name.rpartition("[")[0] or channels[0].name
+                small.setdefault(stack, []).append(image_problem(channels[0], error))
+        wrong += [line for name, lines in small.items() for line in _in_one(name, lines)]
     in_memory = any(
         plane.in_memory for one in rows for plane in (*one.channels, *filter(None, [one.mask]))
     )
@@ -117,6 +120,17 @@ def look(jobs: Sequence[tuple[Inputs, PatchConfig]], engine: Engine) -> list[Cho
         scans = [join_bands(one[0], config, bands[number, i]) for i, one in enumerate(images)]
         choices.append(Choice(images, scans, config))
     return choices
+
+
+def _in_one(name: str, lines: list[str]) -> list[str]:
+    """What is wrong with the images of a stack, which are alike, in one line."""
+    if len(lines) == 1:
+        return lines
+    reason = lines[0].partition(": ")[2]
+    return [
+        f"{name}: was read as a stack of images; {len(lines)} of them: {reason}; if its last axis "
+        "are channels, say which (--channel all)"
+    ]
 
 
 def _task_rows(channels: list[Image]) -> Iterator[slice]:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsc.dictionary import load_dictionary
 from dsc.errors import DscError
-from dsc.images import to_grey
+from dsc.images import ALL, to_grey
 from dsc.report.images import direction_wheel, grey, paint_directions, signed, strength_of
 from dsc.report.render import Page, Place
 from dsc.report.views import View, view_image, view_maps
+from dsc.tiling import ANY, PICKED, Pick
 from dsc.version import __version__
 
 MOST_CHANNELS = 11  # feature maps that are shown
@@ -54,7 +56,7 @@ def check_application(page: str, name: str) -> None:
 
 def write_application(page: str, application: Application) -> dict[str, Any]:
     """Write the page of an application that is done, and its numbers beside it."""
-    view = view_image(application.options["image"])
+    view = _view_of(application.options)
     content = _DESCRIBERS[application.name](view, application)
     facts = {
         "kind": _kind(application.name),
@@ -77,6 +79,14 @@ def write_application(page: str, application: Application) -> dict[str, Any]:
     return Place.page(page).write(Page("application.html", content.title, facts, images=shown))
 
 
+def _view_of(options: dict[str, Any]) -> View:
+    """The image of a command, read as it was."""
+    model = options.get("model")
+    reading = load_dictionary(model).reading if model else {}
+    picked = {name: options[name] for name in PICKED if name in options}
+    return view_image(options["image"], Pick(**picked), reading)
+
+
 def _kind(name: str) -> str:
     return f"dsc {name}"
 
@@ -89,13 +99,13 @@ def _plain(value: Any) -> Any:
 def _restored(before: View, application: Application) -> tuple[Floats, Floats, tuple[float, float]]:
     """What came in, what went out, in the same shape and span, and the span that is drawn."""
     first = before.pixels
-    after = view_image(application.options["out"])
+    after = view_image(application.options["out"], ANY if before.is_color else Pick(ALL))
     second = after.pixels
     if first.ndim != second.ndim:
         first, second = (to_grey(np.asarray(one, np.float32)) for one in (first, second))
     low, high = before.span
-    if before.is_float and not after.is_float:  # a PNG of floats has levels from 0 to 1
-        second = low + (high - low) * second
+    if levels := application.summary.get("levels"):  # of a PNG of floats
+        second = levels[0] + (levels[1] - levels[0]) * second
     if first.shape != second.shape:
         raise DscError(
             f"{application.options['out']}: found {second.shape}, need {first.shape}, as the image"
@@ -189,11 +199,13 @@ def _describe_reconstruct(view: View, application: Application) -> _Content:
 def _describe_orientation(view: View, application: Application) -> _Content:
     names = application.summary["maps"]
     maps = dict(zip(names, view_maps(application.options["out"], range(len(names))), strict=True))
+    known = ~np.isnan(maps["energy"])
     energy = maps["energy"].astype(np.float64)
-    total = float(energy.sum())
-    crossing = float((maps["energy2"] > 0).mean()) if "energy2" in maps else None
+    total = float(energy[known].sum())
+    crossing = float((maps["energy2"][known] > 0).mean()) if "energy2" in maps else None
+    coherent = float((maps["coherence"] * energy)[known].sum())
     facts = {
-        "coherence": float((maps["coherence"] * energy).sum() / total) if total else 0.0,
+        "coherence": coherent / total if total else 0.0,
         "crossing": crossing,
         "seconds": application.summary["seconds"],
     }
@@ -227,7 +239,7 @@ def _describe_features(view: View, application: Application) -> _Content:
     names = application.summary["channels"]
     out = application.options["out"]
     some = [c for c, name in enumerate(names) if name.endswith("energy")] or range(len(names))
-    means = {c: float(one.mean()) for c, one in zip(some, view_maps(out, some), strict=True)}
+    means = {c: float(np.nanmean(one)) for c, one in zip(some, view_maps(out, some), strict=True)}
     order = sorted(means, key=lambda channel: -means[channel])[:MOST_CHANNELS]
     images = [(grey(view.pixels, *view.span), "the image", "the image")]
     for channel, one in zip(order, view_maps(out, order), strict=True):

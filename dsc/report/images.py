@@ -35,11 +35,12 @@ def strength_of(maps: Any) -> Floats:
     """(y, x) how clear a direction is, 0 to 1, of the maps of `orientation`.
 
     The root of the coherence times the fourth root of the energy, in units of a high percentile of
-    all: fine fur is seen beside strong edges.
+    all: fine fur is seen beside strong edges. 0 where a map has no value (NaN).
     """
-    level = np.maximum(np.asarray(maps["energy"], np.float64), 0) ** 0.25
-    top = np.percentile(level, STRONGEST) or 1.0
-    return np.asarray(np.sqrt(np.asarray(maps["coherence"])) * (level / top).clip(0, 1))
+    energy, coherence = (np.asarray(maps[name], np.float64) for name in ("energy", "coherence"))
+    level = np.maximum(energy, 0) ** 0.25
+    top = np.nanpercentile(level, STRONGEST) or 1.0
+    return np.asarray(np.nan_to_num(np.sqrt(coherence) * (level / top).clip(0, 1)))
 
 
 def paint_directions(degrees: Floats, strength: Floats) -> Bytes:

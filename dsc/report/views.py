@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.images import Image, Plane, to_grey
+from dsc.images import Image, Joined, Plane, to_grey
 from dsc.store import Store, is_finished, open_store
-from dsc.tiling import KIND, VALUES, as_image
+from dsc.tiling import ANY, KIND, VALUES, Pick, channel_names, image_for
 
 MOST = 1200  # pixels across a view
 WINDOW = 1024  # pixels across what is read at a time, about
@@ -32,6 +32,7 @@ class View:
     shape: tuple[int, int]  # (y, x) of the image
     step: int  # pixels of the image across one of the view
     is_float: bool  # whether the image has floats
+    is_color: bool = True  # whether its channels, if any, are colors
 
     @property
     def span(self) -> tuple[float, float]:
@@ -40,12 +41,22 @@ class View:
         return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
 
 
-def view_image(place: str | Path) -> View:
-    """An image, or maps of ours that are one; a large one, or one of a Zarr array, is grey."""
+def view_image(place: str | Path, pick: Pick = ANY, reading: dict[str, Any] | None = None) -> View:
+    """An image, or maps of ours that are one; a large one, or one of a Zarr array, is grey.
+
+    Several channels that are no colors are shown by their mean. It is read as a command did, by
+    what it picked and the `reading` of its model.
+    """
     if _is_maps(str(place)):
         return _view_store(open_store(place, KIND))
-    image = as_image(str(place))
+    shown = {name: one for name, one in (reading or {}).items() if name in ("channel", "level")}
+    image = image_for(str(place), shown, 1, pick, raw=True)
     step = _step(image.shape)
+    if isinstance(image.source, Joined):
+        parts = [_shrink(image.shape, step, part.read) for part in image.source.parts]
+        is_color = "red" in channel_names(image)
+        pixels = np.stack(parts, 2) if is_color and step == 1 else np.mean(parts, 0)
+        return View(pixels, image.shape, step, image.dtype.kind == "f", is_color)
     if step == 1 and not isinstance(image.source, Plane):
         pixels = image.pixels()
         return View(_unit(pixels), image.shape, 1, pixels.dtype.kind == "f")
@@ -74,9 +85,12 @@ def _view_store(store: Store) -> View:
     """An image in a store of maps (channel, y, x), in color if it has three channels."""
     n_channels, height, width = store.shape(VALUES)
     step = _step((height, width))
+    is_color = not any(name.startswith("channel ") for name in store.attributes["channels"])
 
     def read(y0: int, y1: int, x0: int, x1: int) -> NDArray[Any]:
         part = store.read(VALUES, (_ALL, slice(y0, y1), slice(x0, x1)))
+        if not is_color:
+            return np.asarray(np.mean([to_grey(one) for one in part], axis=0), np.float32)
         return np.moveaxis(part, 0, -1) if n_channels > 1 else part[0]
 
     is_float = store.read(VALUES, (slice(0, 1), slice(0, 1), slice(0, 1))).dtype.kind == "f"

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import convolve
 
-from dsc.dictionary import Dictionary
+from dsc.dictionary import Dictionary, as_dictionary
 from dsc.engine import Engine, open_engine
 from dsc.errors import DscError
 from dsc.pursuit import Coder
@@ -46,7 +46,7 @@ from dsc.restore.pixels import (
 from dsc.restore.result import Restored, keep
 from dsc.restore.scales import LOST, correct, halve
 from dsc.show import Notice
-from dsc.tiling import Output, TileJob, Window, map_tiles, n_colors
+from dsc.tiling import PICKED, Output, Pick, TileJob, Window, map_tiles
 
 NAME = "remove the noise"
 NOISE = 1.04**2  # energy per pixel, in units of that of the noise, at which coding stops
@@ -97,6 +97,7 @@ class DenoiseStep:
     cleaners: tuple[Cleaner, ...]  # of colors of which something is to be removed
     dtype: np.dtype[Any]
     n_missing: int  # values that are NaN
+    n_colors: int  # of the image; alpha is none
 
     @property
     def margin(self) -> int:
@@ -126,7 +127,7 @@ def edge_of(cleaner: Cleaner) -> int:
 def denoise(
     image: Any,
     sigma: float | None = None,
-    model: Dictionary | None = None,
+    model: Dictionary | str | PathLike[str] | None = None,
     out: str | PathLike[str] | None = None,
     **options: Any,
 ) -> Any:
@@ -142,7 +143,9 @@ def denoise(
     sigma
         Standard deviation of the noise, in the units of the image; estimated if it is not given.
     model
-        A dictionary to use; by default one is learned from the noisy image itself.
+        A dictionary to use, or the path of a run or a model; by default one is learned from the
+        noisy image itself. An image that has a path is read as those were that the model was
+        learned from (channel, level).
     out
         Path or URL of a new OME-Zarr (channel, y, x), written tile by tile; None keeps the result
         in memory.
@@ -152,6 +155,9 @@ def denoise(
         overwrite: whether a finished store that is there is replaced; resume: whether the tiles of
         an unfinished one are kept. And how to run, as in `dsc.learn_many`: scheduler, n_workers,
         memory_limit, patience, tls, progress. The result has the same bits for all of these.
+        Of an image that has a path, what to read: channel ("all", or numbers or names with commas
+        between, which are taken together), level of a pyramid, page (which image of a stack), and
+        missing_as_fill. With `channel`, an array (y, x, channel) may have any number of them.
 
     Colors that are coded together are divided by their noise, each by its own, and the atoms of a
     model are scaled alike, so that it is used as it is meant in whatever units it was learned.
@@ -176,14 +182,15 @@ def denoise(
 def denoise_image(
     image: Any,
     sigma: float | None,
-    model: Dictionary | None,
+    model: Dictionary | str | PathLike[str] | None,
     out: Output,
     options: dict[str, Any],
 ) -> Restored:
     """The same, with what is known of the noise and of what was removed."""
     how = {name: options.pop(name) for name in ENGINE if name in options}
-    config = RestoreConfig.from_options(options, ENGINE)
-    subject = open_subject(image)
+    model, pick = None if model is None else as_dictionary(model), Pick.take(options)
+    config = RestoreConfig.from_options(options, (*ENGINE, *PICKED))
+    subject = open_subject(image, None, model, pick)
     check_size(subject.image, model.basis.diameter if model else config.diameter)
     out.check(subject.image)
     with open_engine(**how) as engine:
@@ -217,7 +224,7 @@ def denoise_image(
             else:
                 coder = coder_of(model, SPARSITY, units)
             cleaners.append(Cleaner(coder, group, noisy, (1.0,) * len(colors)))
-        step = DenoiseStep(tuple(cleaners), subject.dtype, found.n_nan)
+        step = DenoiseStep(tuple(cleaners), subject.dtype, found.n_nan, subject.n_colors)
         del windows
         if subject.is_small:
             return _denoise_whole(subject, step, levels, out, engine)
@@ -240,7 +247,7 @@ def _job(subject: Subject, step: DenoiseStep) -> TileJob:
         margin=step.margin,
         channels=subject.channels,
         pixel_bytes=PIXEL_BYTES * max((len(c.noisy) for c in step.cleaners), default=1),
-        measure=measure_removed,
+        measure=partial(measure_removed, n_colors=step.n_colors),
         identity=step.identity,
         raw=True,
         checked=False,
@@ -310,14 +317,14 @@ def removed_sums(part: Part, step: DenoiseStep) -> NDArray[np.float64]:
     """(3, color) number, sum and energy of what is removed in a window."""
     window = part.read()
     clean = denoise_tile(window, step)
-    removed = removed_of(window, clean)
+    removed = removed_of(window, clean, step.n_colors)
     number = (~np.isnan(clean[: len(removed)])).sum((1, 2))
     return np.stack([number, removed.sum((1, 2)), (removed**2).sum((1, 2))])
 
 
-def removed_of(window: Window, maps: NDArray[Any]) -> NDArray[np.float64]:
+def removed_of(window: Window, maps: NDArray[Any], n_colors: int) -> NDArray[np.float64]:
     """(color, y, x) what is removed from a tile; nothing of missing pixels."""
-    colors = slice(n_colors(len(maps)))
+    colors = slice(n_colors)
     noisy = np.moveaxis(np.atleast_3d(window.inner())[:, :, colors], 2, 0)
     removed = noisy.astype(np.float64) - maps[colors]
     return np.where(np.isnan(removed), 0, removed)
@@ -360,12 +367,12 @@ def clean_disks(noisy: Floats, cleaner: Cleaner) -> Floats:
     return np.asarray((guide[edge:-edge, edge:-edge] + second) / 2, np.float32)
 
 
-def measure_removed(window: Window, maps: NDArray[Any]) -> NDArray[np.float64]:
+def measure_removed(window: Window, maps: NDArray[Any], n_colors: int) -> NDArray[np.float64]:
     """(2 + 3 · color, y, x) what is removed of every pixel and its energy, over all colors.
 
     Then for each color whether a pixel is known, its value, and its energy.
     """
-    removed = removed_of(window, maps)
+    removed = removed_of(window, maps, n_colors)
     colors = np.atleast_3d(window.inner())[:, :, : len(removed)].astype(np.float64)
     known = ~np.isnan(np.moveaxis(colors, 2, 0))
     values = np.where(known, np.moveaxis(colors, 2, 0), 0)

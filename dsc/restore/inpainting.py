@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsc.dictionary import Dictionary
+from dsc.dictionary import Dictionary, as_dictionary
 from dsc.engine import Engine, open_engine
 from dsc.errors import DscError
 from dsc.images import Image
@@ -38,7 +38,7 @@ from dsc.restore.pixels import (
     scan,
 )
 from dsc.restore.result import Restored, keep
-from dsc.tiling import Output, TileJob, Window, map_tiles
+from dsc.tiling import PICKED, Output, Pick, TileJob, Window, map_tiles
 
 # error per pixel at which coding stops, in units of the variance of the known pixels
 LEVELS = tuple(float(level) for level in np.geomspace(0.3, 0.03, 12) ** 2)
@@ -97,7 +97,7 @@ class Round:
 def inpaint(
     image: Any,
     mask: Any = None,
-    model: Dictionary | None = None,
+    model: Dictionary | str | PathLike[str] | None = None,
     out: str | PathLike[str] | None = None,
     **options: Any,
 ) -> Any:
@@ -112,8 +112,8 @@ def inpaint(
     mask
         (y, x) True, or not zero, where a pixel is missing; or the path of such an image.
     model
-        A dictionary to use; by default one is learned from the image itself, once it is roughly
-        filled.
+        A dictionary to use, as in `denoise`; by default one is learned from the image itself, once
+        it is roughly filled.
     out
         Path or URL of a new OME-Zarr, as in `denoise`.
     **options
@@ -136,12 +136,17 @@ def inpaint(
 
 
 def inpaint_image(
-    image: Any, mask: Any, model: Dictionary | None, out: Output, options: dict[str, Any]
+    image: Any,
+    mask: Any,
+    model: Dictionary | str | PathLike[str] | None,
+    out: Output,
+    options: dict[str, Any],
 ) -> Restored:
     """The same, with the number of pixels that were missing."""
     how = {name: options.pop(name) for name in ENGINE if name in options}
-    config = RestoreConfig.from_options(options, ENGINE)
-    subject = open_subject(image, mask)
+    model, pick = None if model is None else as_dictionary(model), Pick.take(options)
+    config = RestoreConfig.from_options(options, (*ENGINE, *PICKED))
+    subject = open_subject(image, mask, model, pick)
     check_size(subject.image, model.basis.diameter if model else config.diameter)
     out.check(subject.image)
     with open_engine(**how) as engine:

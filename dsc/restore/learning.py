@@ -11,7 +11,7 @@ from dsc.counter import uniform_bits
 from dsc.dictionary import Dictionary, LearnConfig, learn_many
 from dsc.engine import Engine
 from dsc.errors import DscError
-from dsc.images import ALL, COLOR_NAMES, Channels, Image
+from dsc.images import ALL, COLOR_NAMES, Channels, Image, Joined
 from dsc.patches import ArrayPatches
 from dsc.pursuit import Coder
 from dsc.restore.config import TOGETHER, RestoreConfig
@@ -67,17 +67,25 @@ def groups_of(
         return [tuple(range(n_colors))]
     if model is None or model.n_channels == 1:
         return [(color,) for color in range(n_colors)]
-    try:  # in the order in which the model has them
-        order = Channels(1, n_colors, COLOR_NAMES).chosen(model.reading.get("channel", ALL))
-    except DscError:  # the names of channels that were no colors
-        order = list(range(model.n_channels))
+    if isinstance(image.source, Joined):  # in the order in which the model has them
+        order = list(range(n_colors))
+    else:
+        order = _order_of(model, n_colors)
     if len(order) != model.n_channels or sorted(order) != list(range(n_colors)):
         raise DscError(
             f"{image.name}: found {n_colors} colors, need the {model.n_channels} channels of the "
-            "model: give an image with these, or a model of one channel, which restores each color "
-            "by itself"
+            "model: say which (--channel), or give a model of one channel, which restores each "
+            "color by itself"
         )
     return [tuple(order)]
+
+
+def _order_of(model: Dictionary, n_colors: int) -> list[int]:
+    """The colors of an image in the order in which a model has them."""
+    try:
+        return Channels(1, n_colors, COLOR_NAMES).chosen(model.reading.get("channel", ALL))
+    except DscError:  # the names of channels that were no colors
+        return list(range(model.n_channels))
 
 
 def coder_of(model: Dictionary, sparsity: int, units: Sequence[float]) -> Coder:

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.counter import uniform_bits
+from dsc.dictionary import Dictionary
 from dsc.engine import Engine, part_tasks
 from dsc.errors import DscError
-from dsc.images import Image, Tile, as_whole, tiles_of, to_grey
+from dsc.images import Image, Joined, Tile, as_whole, tiles_of, to_grey
 from dsc.restore.filling import first_filling
 from dsc.show import Stage
-from dsc.tiling import CHANNELS, Window, as_image, cut_window, n_colors
+from dsc.tiling import Pick, Window, as_image, channel_names, cut_window, has_alpha, image_for
 
 SMALL = 2**22  # pixels of an image that is looked at as a whole; of others windows are
 WINDOWS = 256  # how many, and pixels across one: at least, and at least two disks
@@ -86,15 +87,15 @@ class Subject:
         """One of its pixels, (1, 1) or (1, 1, channel), for its type."""
         return self.image.crop(0, 1, 0, 1)
 
-    @property
+    @cached_property
     def channels(self) -> tuple[str, ...]:
         """Names of what a pixel has."""
-        return CHANNELS[self.like.shape[2]] if self.like.ndim == 3 else ("grey",)
+        return channel_names(self.image)
 
-    @property
+    @cached_property
     def n_colors(self) -> int:
         """How many channels are restored; alpha, the last one, stays."""
-        return n_colors(len(self.channels))
+        return len(self.channels) - has_alpha(self.image)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -136,7 +137,7 @@ class Subject:
     ) -> list[Any]:
         """`function(part, step)` of some places, as tasks; what is in memory travels with them."""
         images = [self.image, *([self.mask] if self.mask else [])]
-        travels = any(isinstance(image.source, np.ndarray) for image in images)
+        travels = any(image.in_memory for image in images)
         parts = [
             Part(None, self.window(place, margin)) if travels else Part(self, None, place, margin)
             for place in places
@@ -166,13 +167,16 @@ class Part:
         return self.subject.window(self.place, self.margin)
 
 
-def open_subject(image: Any, mask: Any = None) -> Subject:
-    """An image by a path, a URL or an array, with its mask."""
-    source = as_image(image, raw=True)
-    subject = Subject(source, None if mask is None else as_image(mask, raw=True))
-    if not isinstance(source.source, np.ndarray):
+def open_subject(image: Any, mask: Any, model: Dictionary | None, pick: Pick) -> Subject:
+    """An image by a path, a URL or an array, read as its model was learned, with its mask."""
+    reading, n_channels = (model.reading, model.n_channels) if model else ({}, 1)
+    source = image_for(image, reading, n_channels, pick, raw=True)
+    fill = Pick(missing_as_fill=pick.missing_as_fill)
+    subject = Subject(source, None if mask is None else as_image(mask, True, fill))
+    if not source.in_memory:
+        is_joined, like = isinstance(source.source, Joined), subject.like
         try:
-            to_grey(subject.like)  # what is no image elsewhere is none here
+            to_grey(like[:, :, 0] if is_joined else like)  # what is no image elsewhere is none here
         except DscError as error:
             raise DscError(f"{source.name}: {error}") from error
     if subject.mask is not None and subject.mask.shape != source.shape:
@@ -218,7 +222,7 @@ def scan(subject: Subject, engine: Engine) -> Found:
     """Look at all values; refuses infinite ones, and an image without known ones."""
     image = subject.image
     tiles = list(tiles_of(image.shape, (SCANNED, SCANNED)))
-    if isinstance(image.source, np.ndarray):
+    if image.in_memory:
         parts = [scan_tile(tile, subject) for tile in tiles]
     else:
         stage = Stage(LOOK, math.prod(image.shape))

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.engine import Engine
+from dsc.images import Image
 from dsc.restore.pixels import Subject
 from dsc.store import Store, open_dataset
-from dsc.tiling import KIND, VALUES, Output, Tiled, TileJob, Window, as_image, map_tiles
+from dsc.tiling import KIND, VALUES, Output, Tiled, TileJob, Window, map_tiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +64,10 @@ def keep(
         raw=True,
         checked=False,
         dtype=subject.dtype.name,
+        size=subject.image.pixel_size,
     )
-    done = map_tiles(as_image(image, raw=True), job, out, scheduler=engine)
+    whole = Image(subject.image.name, None, subject.image.shape, image)
+    done = map_tiles(whole, job, out, scheduler=engine)
     return Restored.of(subject, done, facts)
 
 

@@ -2,15 +2,16 @@
 
 from dsc.tiling import schema as _schema
 from dsc.tiling.machine import Tiled, TileJob, map_tiles
+from dsc.tiling.opening import (
+    ANY,
+    PICKED,
+    Pick,
+    alpha_of,
+    as_image,
+    channel_names,
+    has_alpha,
+    image_for,
+)
 from dsc.tiling.output import Output
 from dsc.tiling.schema import KIND, VALUES
-from dsc.tiling.windows import (
-    CHANNELS,
-    N_COLORS,
-    Window,
-    as_image,
-    check_size,
-    cut_window,
-    image_for,
-    n_colors,
-)
+from dsc.tiling.windows import Window, check_size, cut_window

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from dsc.engine import Engine, open_engine, part_tasks, readable
 from dsc.errors import DscError
-from dsc.images import Image, Tile, tiles_of
+from dsc.images import Image, PixelSize, Tile, tiles_of
 from dsc.show import Notice, Stage, percent
-from dsc.store import Store
+from dsc.store import Store, remove_store
 from dsc.tiling.output import Output, identity_of, ome_metadata
-from dsc.tiling.schema import MEASURES, VALUES
+from dsc.tiling.schema import MEANS, MEASURES, VALUES
 from dsc.tiling.sums import CELL, Sums, cell_sums, merge_cells
 from dsc.tiling.windows import Window, check_finite, cut_window, image_identity
 
@@ -72,6 +72,10 @@ class TileJob:
         Type of the maps.
     ome
         More of the metadata that viewers of OME-Zarr read, such as the colors of labels.
+    means
+        Whether a store has the mean of each map, too.
+    size
+        Size of the pixels; by default that of the image.
     """
 
     name: str
@@ -91,6 +95,8 @@ class TileJob:
     beside: Image | None = None
     dtype: str = "float32"
     ome: dict[str, Any] = field(default_factory=dict)
+    means: bool = False
+    size: PixelSize | None = None
 
     def cut(self, image: Image, y: slice, x: slice) -> Window:
         """What the function sees of a tile."""
@@ -115,6 +121,8 @@ class Tiled:
         value.
     n_missing
         Pixels at which the first map is NaN.
+    n_pixels
+        Pixels of the image.
     """
 
     values: NDArray[Any] | None
@@ -123,6 +131,12 @@ class Tiled:
     low: Sums
     high: Sums
     n_missing: int
+    n_pixels: int
+
+    @property
+    def means(self) -> Sums:
+        """(map,) means over the pixels that are not missing."""
+        return self.sums / max(1, self.n_pixels - self.n_missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,14 +200,22 @@ def map_tiles(
             _check_pixels(image, tile, job, engine)
         shape = (len(job.channels), *image.shape)
         n_numbers = BOUNDS * job.n_measures if job.finish else 0
-        store = out.open(shape, job.dtype, tile, _attributes(image, job), n_numbers)
+        about = _attributes(image, job)
+        store = out.open(shape, job.dtype, tile, about, n_numbers, job.means)
         if out.resume:  # in the tiles it was begun with; those of a small image end with it
             tile = CELL * _power_of_two(-(-max(store.chunks(VALUES)[1:]) // CELL))
         with store.writing():
             done = _run(image, replace(job, tile=tile), engine, store, out.resume)
-            _tell_missing(image, job, done, engine)
+            try:
+                _tell_missing(image, job, done, engine)
+            except DscError:
+                remove_store(store.url)  # to resume it would not help
+                raise
             shown = slice(len(job.channels))
-            seen = ome_metadata(job.name, job.channels, done.low[shown], done.high[shown])
+            size = job.size or image.pixel_size
+            seen = ome_metadata(job.name, job.channels, done.low[shown], done.high[shown], size)
+            if job.means:
+                store.write(MEANS, 0, done.means[shown])
             store.describe({"ome": {**seen, **job.ome}})
             return replace(done, store=store.finish())
 
@@ -261,6 +283,7 @@ def _run(image: Image, job: TileJob, engine: Engine, store: Store | None, resume
         np.fmin.reduce([done.low for done in results]),
         np.fmax.reduce([done.high for done in results]),
         sum(done.n_missing for done in results),
+        image.shape[0] * image.shape[1],
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.images import Image, Plane
+from dsc.images import Image, PixelSize, Plane
 from dsc.store import (
     Store,
     check_free,
@@ -25,7 +25,7 @@ from dsc.store import (
     remove_store,
     reopen,
 )
-from dsc.tiling.schema import KIND, MEASURES, VALUES
+from dsc.tiling.schema import KIND, MEANS, MEASURES, VALUES
 
 OWN_COLOURS = {"red": "FF0000", "green": "00FF00", "blue": "0000FF"}
 COLOURS = ("FFFFFF", "00FF00", "FF00FF", "00FFFF", "FFFF00", "FF0000", "0000FF")
@@ -79,8 +79,12 @@ class Output:
         tile: int,
         attributes: dict[str, Any],
         n_measures: int = 0,
+        with_means: bool = False,
     ) -> Store:
-        """A store for maps of (c, y, x), new or continued; with measures of each tile, if any."""
+        """A store for maps of (c, y, x), new or continued.
+
+        With measures of each tile, if any, and with a place for the means of maps.
+        """
         assert self.url is not None
         store = reopen(self.url, KIND) if self.resume else None
         if store is not None:
@@ -97,6 +101,8 @@ class Output:
             sizes |= {"measure": n_measures, "row": rows, "column": columns}
             chunks |= {"row": 1, "column": 1}
             types[MEASURES] = "float64"
+        if with_means:
+            types[MEANS] = "float64"
         return create(self.url, KIND, sizes, chunks, attributes, types)
 
 
@@ -118,14 +124,24 @@ def identity_of(*parts: Any) -> str:
 
 
 def ome_metadata(
-    name: str, channels: Sequence[str], low: NDArray[Any], high: NDArray[Any]
+    name: str,
+    channels: Sequence[str],
+    low: NDArray[Any],
+    high: NDArray[Any],
+    size: PixelSize | None = None,
 ) -> dict[str, Any]:
     """What viewers of OME-Zarr 0.5 read: axes, the one level, and a name for each channel.
 
-    Each is shown from its least to its largest value, colors from the least to the largest of all.
+    Pixels have the size of those of the image. Each channel is shown from its least to its largest
+    value, colors from the least to the largest of all.
     """
+    size = size or PixelSize((1.0, 1.0))
     axes = [{"name": "c", "type": "channel"}, *({"name": n, "type": "space"} for n in "yx")]
-    scale = [{"type": "scale", "scale": [1.0, 1.0, 1.0]}]
+    for axis, unit in zip(axes[1:], size.units, strict=True):
+        axis |= {"unit": unit} if unit else {}
+    scale: list[dict[str, Any]] = [{"type": "scale", "scale": [1.0, *size.scale]}]
+    if any(size.translation):
+        scale.append({"type": "translation", "translation": [0.0, *size.translation]})
     shown, colors = [], [number for number, label in enumerate(channels) if label in OWN_COLOURS]
     low, high = np.array(low), np.array(high)
     if colors:

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.images import (
-    ALL,
-    COLOR_NAMES,
-    Channels,
-    Image,
-    Joined,
-    Reading,
-    join_channels,
-    open_images,
-)
-
-N_COLORS = 3
-CHANNELS = {2: ("grey", "alpha"), 3: ("red", "green", "blue"), 4: ("red", "green", "blue", "alpha")}
-
-
-def n_colors(n_channels: int) -> int:
-    """How many channels are colors: without alpha."""
-    return n_channels - (n_channels in (2, 4))
+from dsc.images import Image, Joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,106 +88,6 @@ def check_finite(window: Window, name: str, missing: bool = False) -> None:
             f"{name}: found {window.pixels[tuple(first)]} at row {row}, column {column}, need "
             "finite numbers: replace it"
         )
-
-
-def as_image(image: Any, raw: bool = False, **options: Any) -> Image:
-    """One image of a path, a URL, an `Image`, or an array (y, x), taken as it is.
-
-    A raw array keeps its type, and may have two to four channels, the last of two or four being
-    alpha: (y, x, channel). Raw planes of three channels are joined as colors. Options are those of
-    `open_images`, for what has a path.
-    """
-    if isinstance(image, Image):
-        return image
-    if not isinstance(image, str | os.PathLike):
-        return _array_image(image, raw)
-    found = open_images(image, **options)
-    if raw and len(found) == N_COLORS and "channel" not in options:
-        found = open_images(image, **{**options, "channel": ALL})
-    if raw and len(found) == found[0].n_channels == N_COLORS:
-        return join_channels(found)
-    if len(found) != 1:
-        raise DscError(
-            f"{image}: found {len(found)} images, need one: if they are channels, say which one "
-            "(--channel)"
-        )
-    return found[0]
-
-
-def image_for(image: Any, reading: dict[str, Any], n_channels: int = 1) -> Image:
-    """One image, read as the images were that a dictionary was learned from.
-
-    `reading` is that of the dictionary (channel, level, ranges). Arrays (y, x) or (y, x, channel)
-    are taken as they are, but for the ranges.
-    """
-    if isinstance(image, Image):  # which was read already
-        parts = image.source.parts if isinstance(image.source, Joined) else (image,)
-        planes = list(parts)
-        found = [None if one.reading.range is None else list(one.reading.range) for one in planes]
-        wanted = [list(one) for one in reading["ranges"]] if "ranges" in reading else None
-        if wanted is not None and found != wanted:
-            raise DscError(
-                f"{image.name}: was opened with other ranges than the images of the dictionary: "
-                "give its path"
-            )
-        reading = {}
-    elif n_channels == 1 and not reading:
-        return as_image(image)
-    elif isinstance(image, str | os.PathLike):
-        channel = reading.get("channel", ALL if n_channels > 1 else None)
-        planes = open_images(image, channel=channel, level=reading.get("level", 0))
-        n_images = len(planes) // planes[0].n_channels
-        if n_images != 1:
-            raise DscError(f"{image}: found {n_images} images, need one")
-    else:
-        planes = _array_planes(image, reading.get("channel", ALL), n_channels)
-    if len(planes) != n_channels:
-        raise DscError(
-            f"{planes[0].name}: found {len(planes)} channels, need {n_channels}, as the dictionary "
-            "has: give an image with so many, or learn from images like this one"
-        )
-    if "ranges" in reading:
-        planes = [
-            replace(plane, reading=plane.reading._replace(range=(one[0], one[1])))
-            for plane, one in zip(planes, reading["ranges"], strict=True)
-        ]
-    return join_channels(planes)
-
-
-def _array_planes(array: ArrayLike, channel: str, n_channels: int) -> list[Image]:
-    """The channels of an array (y, x) or (y, x, channel), as it is: all, or those that are named.
-
-    An array of as many channels as are needed has them already.
-    """
-    values = np.asarray(array)
-    if values.ndim not in (2, 3) or not values.size or values.dtype.kind not in "biuf":
-        raise DscError(f"image: found shape {values.shape}, need (y, x) or (y, x, channel)")
-    shape = (values.shape[0], values.shape[1])
-    with np.errstate(over="ignore"):
-        numbers = values.astype(np.float32, copy=False)
-    if values.ndim == 2:
-        return [Image("image", None, shape, numbers)]
-    n_found = values.shape[2]
-    is_color = n_found in CHANNELS
-    known = Channels(1, n_found, COLOR_NAMES) if is_color else Channels(n_found, 1)
-    chosen = list(range(n_found)) if n_found == n_channels else known.chosen(channel)
-    return [Image("image", None, shape, numbers, Reading(k)) for k in chosen]
-
-
-def _array_image(array: ArrayLike, raw: bool) -> Image:
-    values = np.asarray(array)
-    is_color = raw and values.ndim == 3 and values.shape[2] in CHANNELS
-    if not (values.ndim == 2 or is_color) or not values.size:
-        colors = ", or (y, x, color) with 2 to 4 channels" if raw else ""
-        remedy = ": take one of its channels" if values.ndim == 3 else ""
-        raise DscError(f"image: found shape {values.shape}, need (y, x){colors}{remedy}")
-    if values.dtype.kind not in "biuf":
-        raise DscError(f"image: found values of type {values.dtype}, need real numbers")
-    if raw:
-        return Image("image", None, (values.shape[0], values.shape[1]), values)
-    with np.errstate(over="ignore"):
-        grey = values.astype(np.float32, copy=False)
-    return Image("image", None, (grey.shape[0], grey.shape[1]), grey)
 
 
 def check_size(image: Image, diameter: int) -> None:

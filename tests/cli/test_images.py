@@ -1,6 +1,7 @@
 """The commands with images in and images out."""
 
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -14,6 +15,7 @@ import zarr
 from PIL import Image
 
 import dsc as library
+from dsc.images import open_images
 
 FAST = ["--n-atoms", "6", "--n-iterations", "2", "--diameter", "7"]
 
@@ -101,6 +103,22 @@ def test_denoise__writes_the_type_that_it_read(dsc, folder, tmp_path, name, out,
 def test_denoise__floats_beyond_one_are_not_white_as_png(dsc, folder, tmp_path):
     dsc("denoise", folder / "noisy.npy", "--out", tmp_path / "a.png", *FAST)
     assert 20 < read(tmp_path / "a.png").std() < 110
+
+
+def test_png__of_floats_says_what_is_black_and_white(dsc, folder, tmp_path):
+    whole = np.rint(np.load(folder / "noisy.npy"))
+    cases = {"whole": whole, "unit": whole / 254, "other": whole - 90.5}
+    words = ["--model", folder / "model.zarr", "--sigma", 0]
+    for name, values in cases.items():
+        np.save(tmp_path / f"{name}.npy", values)
+        page = ["--report", tmp_path / f"{name}.html"]
+        out = ["--out", tmp_path / f"{name}.png", *page, "--json"]
+        result = dsc("denoise", tmp_path / f"{name}.npy", *out, *words)
+        low, high = {"whole": (0, 255), "unit": (0, 1)}.get(name, (values.min(), values.max()))
+        assert json.loads(result.stdout)["levels"] == [low, high]
+        note = f"note: the values {low:g} and {high:g} are black and white in"
+        assert (note in result.stderr) == (name == "other")
+    assert (read(tmp_path / "whole.png") == whole).all()  # nothing was stretched
 
 
 def test_denoise__with_a_model_learns_nothing(dsc, folder, tmp_path):
@@ -389,3 +407,70 @@ def test_config__pairs_are_lists_of_two(folder, tmp_path, dsc):
     options = ["--out", tmp_path / "a", "--config", tmp_path / "c.toml"]
     refused = dsc("patches", folder / "noisy16.tif", *options)
     assert "range: found [0], need a list of 2 values" in refused.stderr
+
+
+@pytest.fixture(scope="module")
+def channels(folder):
+    """An OME-Zarr of two levels with five channels, and a model of two of them."""
+    y, x = np.mgrid[:48, :56]
+    waves = [100 + 60 * np.sin(0.3 * x + 0.1 * k * y) for k in range(5)]
+    planes = np.uint8(np.stack(waves) + np.random.default_rng(0).normal(0, 5, (5, 48, 56)))
+    group = zarr.create_group(folder / "five.ome.zarr")
+    group.create_array("0", data=planes, chunks=(1, 20, 30))
+    group.create_array("1", data=planes[:, ::2, ::2], chunks=(1, 20, 30))
+    scale = {"axes": [{"name": n} for n in "cyx"], "datasets": [{"path": "0"}, {"path": "1"}]}
+    group.attrs["ome"] = {"version": "0.5", "multiscales": [scale]}
+    options = {"diameter": 7, "center": True, "stride": 2, "n_iterations": 1}
+    place = folder / "five.ome.zarr"
+    library.learn(place, 4, 2, channel="1,3", level=1, **options).save(folder / "two.zarr")
+    return planes
+
+
+@pytest.mark.parametrize("command", RESTORE)
+def test_channels__are_those_of_the_model_or_those_that_are_named(
+    dsc, folder, channels, tmp_path, command
+):
+    np.save(tmp_path / "mask.npy", np.eye(24, 28, dtype=np.uint8))
+    np.save(tmp_path / "large.npy", np.eye(48, 56, dtype=np.uint8))
+    model = {"denoise": ["--model"], "inpaint": ["--model"]}.get(command, [])
+    words = [command, folder / "five.ome.zarr", *model, folder / "two.zarr"]
+    mask = ["--mask", tmp_path / "mask.npy"] if command == "inpaint" else []
+    out = tmp_path / "a.zarr"
+    report = ["--report", tmp_path / "a.html"]
+    result = dsc(*words, *mask, "--out", out, *report)
+    assert result.exit_code == 0, result.stderr
+    assert (
+        "is read as the model was learned: channels 1,3 together by type, level 1" in result.stderr
+    )
+    assert library.open(out)["0"].shape[1:] == (24, 28)
+    if command in ("denoise", "inpaint", "reconstruct"):
+        assert library.open(out).attrs["channels"] == ["channel 1", "channel 3"]
+        result = dsc(*words, *mask, "--out", tmp_path / "a.tif", "--report", tmp_path / "b.html")
+        assert result.exit_code == 0, result.stderr
+        assert tifffile.imread(tmp_path / "a.tif").shape == (2, 24, 28)
+        again = [image.pixels() for image in open_images(tmp_path / "a.tif", channel="all")]
+        np.testing.assert_array_equal(again, library.open(out)["0"].values)
+        refused = dsc(*words, *mask, "--out", tmp_path / "a.png")
+        assert "found 2 channels that are no colors, which PNG does not hold" in refused.stderr
+        assert not (tmp_path / "a.png").exists()
+    mask = ["--mask", tmp_path / "large.npy"] if command == "inpaint" else []
+    others = ["--channel", "0,2", "--level", "0", *mask]
+    assert dsc(*words, *others, "--out", out, "--overwrite").exit_code == 0
+    assert library.open(out)["0"].shape[1:] == (48, 56)
+
+
+@pytest.mark.parametrize("command", RESTORE)
+def test_channels__what_is_refused_names_options_that_there_are(
+    dsc, folder, channels, tmp_path, command
+):
+    image = folder / "five.ome.zarr"
+    result = run(dsc, folder, command, image, tmp_path / "a.zarr")
+    assert result.exit_code == 2
+    assert "found 5 images, need one" in result.stderr
+    assert not any(tmp_path.iterdir())
+    for option in re.findall(r"\((--[a-z]+)\)", result.stderr):
+        assert option in dsc(command, "--help").stdout
+    words = [] if command == "inpaint" else ["--page", "2"]
+    if words:
+        result = run(dsc, folder, command, image, tmp_path / "a.zarr", *words)
+        assert result.exit_code == 0, result.stderr

@@ -123,3 +123,25 @@ def test_prepared__patches_that_say_otherwise_are_refused(image, center, unit, f
     model = dsc.learn(dsc.ArrayPatches(raw, center=True, unit=True), **OPTIONS)
     with pytest.raises(dsc.DscError, match=found):
         model.encode(dsc.ArrayPatches(raw, center=center, unit=unit))
+
+
+def test_images__of_dask_and_xarray_learn_as_arrays_do(image, patches):
+    import dask.array
+    import xarray
+
+    sha256 = dsc.learn(patches, **OPTIONS).sha256
+    lazy = dask.array.from_array(image, chunks=20)
+    assert dsc.learn(lazy, **OPTIONS, **CUT).sha256 == sha256
+    given = [xarray.DataArray(lazy, dims=("y", "x"))]
+    assert dsc.learn(given, **OPTIONS, **CUT).sha256 == sha256
+
+
+def test_images__an_array_of_many_channels_is_refused_in_one_line_and_learned_if_named(image):
+    many = np.stack([image] * 5, axis=2)
+    with pytest.raises(dsc.DscError) as error:
+        dsc.learn(many, **OPTIONS, **CUT)
+    text = str(error.value)
+    assert text.count("\n") == 1
+    assert "found 70 × 5 pixels" in text
+    assert "if its last axis are channels, say which (--channel all)" in text
+    assert dsc.learn(many, **OPTIONS, **CUT, channel="all").n_channels == 5

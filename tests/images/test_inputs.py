@@ -89,3 +89,35 @@ def test_inputs__nothing_found_is_said(put, tmp_path):
         assert text in str(error.value)
     with pytest.raises(DscError, match=r"found no input"):
         open_images([])
+
+
+def test_arrays__of_dask_xarray_and_zarr_are_images(tmp_path):
+    import dask.array
+    import xarray
+    import zarr
+
+    one, two = np.random.default_rng(0).random((2, 20, 24)).astype(np.float32)
+    stored = zarr.create_array(tmp_path / "a.zarr", data=two, chunks=(8, 8))
+    given = [dask.array.from_array(one, chunks=7), xarray.DataArray(two, dims=("y", "x")), stored]
+    images = open_images([one, *given])
+    assert len(images) == 4
+    for image, expected in zip(images, (one, one, two, two), strict=True):
+        np.testing.assert_array_equal(image.whole(), expected)
+    assert [image.in_memory for image in images] == [True, True, True, False]
+    stack = dask.array.from_array(np.stack([one, two]), chunks=(1, 20, 24))
+    np.testing.assert_array_equal(open_images(stack)[1].whole(), two)
+    in_memory = zarr.create_array({}, data=two)
+    np.testing.assert_array_equal(open_images(in_memory)[0].whole(), two)
+    with pytest.raises(DscError, match="found an xarray dataset, need one array"):
+        open_images(given[1].to_dataset(name="a"))
+
+
+def test_arrays__of_many_channels_are_one_image_if_channels_are_named(tmp_path):
+    array = np.random.default_rng(0).random((20, 24, 6)).astype(np.float32)
+    np.save(tmp_path / "a.npy", array)
+    for given in (array, tmp_path / "a.npy"):
+        images = open_images(given, channel="5,0")
+        assert [image.n_channels for image in images] == [2, 2]
+        for image, channel in zip(images, (5, 0), strict=True):
+            np.testing.assert_array_equal(image.whole(), array[..., channel])
+        assert len(open_images(given, channel="all")) == 6

@@ -118,7 +118,9 @@ def test_methods__are_the_functions(color):
 
 def test_arrays__may_have_more_channels_or_just_those(color, model):
     alpha = np.concatenate([color, color[..., :1]], axis=2) / 255
-    np.testing.assert_array_equal(model.rebuild(alpha).image, model.rebuild(color / 255).image)
+    found = model.rebuild(alpha).image
+    np.testing.assert_array_equal(found[..., :3], model.rebuild(color / 255).image)
+    np.testing.assert_array_equal(found[..., 3], alpha[..., 3].astype(np.float32))
     two = dsc.learn(color, channel="0,2", **OPTIONS)
     some = two.rebuild(color[..., [0, 2]] / 255).image
     np.testing.assert_array_equal(some, two.rebuild(color / 255).image)
@@ -133,3 +135,74 @@ def test_images__opened_otherwise_are_refused(color, tmp_path):
     (ranged,) = open_images(tmp_path / "deep.npy", range=(0.0, 255.0))
     wanted = model.rebuild(tmp_path / "deep.npy").image
     np.testing.assert_array_equal(model.rebuild(ranged).image, wanted)
+
+
+@pytest.mark.parametrize("range_", [None, (0.0, 128.0)])
+def test_rebuild__of_colors_keeps_alpha(color, tmp_path, range_):
+    alpha = np.uint8(np.arange(56) * np.ones((48, 1)))
+    Image.fromarray(np.dstack([color, alpha])).save(tmp_path / "a.png")
+    Image.fromarray(color).save(tmp_path / "b.png")
+    model = dsc.learn(color, channel="all", range=range_, **OPTIONS)
+    expected, found = model.rebuild(tmp_path / "b.png"), model.rebuild(tmp_path / "a.png")
+    assert (found.share, found.psnr) == (expected.share, expected.psnr)
+    pixels = found.pixels(np.dtype("uint8"))
+    np.testing.assert_array_equal(pixels[..., 3], alpha)
+    np.testing.assert_array_equal(pixels[..., :3], expected.pixels(np.dtype("uint8")))
+    stored = model.rebuild(tmp_path / "a.png", out=tmp_path / "a.zarr")
+    np.testing.assert_array_equal(stored.image, pixels)
+    assert dsc.open(tmp_path / "a.zarr").attrs["channels"][-1] == "alpha"
+
+
+def test_maps__of_a_color_array_are_those_of_its_file(color, tmp_path):
+    """By a model of one channel: color becomes grey."""
+    model = dsc.learn(color, **OPTIONS)
+    Image.fromarray(color).save(tmp_path / "a.png")
+    values = color.astype(np.float32) / 255
+    found, expected = model.features(values), model.features(tmp_path / "a.png")
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+    expected = model.orientation(tmp_path / "a.png").coherence
+    np.testing.assert_allclose(model.orientation(values).coherence, expected, atol=1e-3)
+
+
+def test_page__of_a_stack_and_channels_are_chosen(color, tmp_path):
+    """A model learned of a stack is applied to an image of it, by any application."""
+    stack = np.moveaxis(color, 2, 0)
+    tifffile.imwrite(tmp_path / "a.tif", stack, photometric="minisblack", metadata={"axes": "ZYX"})
+    model = dsc.learn(tmp_path / "a.tif", **OPTIONS)
+    with pytest.raises(dsc.DscError, match=r"found 3 images, need one: say which one \(--page\)"):
+        model.features(tmp_path / "a.tif")
+    with pytest.raises(dsc.DscError, match="page: found 3, need at most 2"):
+        model.features(tmp_path / "a.tif", page=3)
+    one = (stack[1] / 255).astype(np.float32)
+    found = model.features(tmp_path / "a.tif", page=1)
+    np.testing.assert_allclose(found, model.features(one), rtol=1e-3, atol=1e-5)
+    assert model.orientation(tmp_path / "a.tif", page=1).sizes == {"y": 48, "x": 56}
+    np.testing.assert_array_equal(
+        model.denoise(tmp_path / "a.tif", 10.0, page=1), model.denoise(stack[1], 10.0)
+    )
+    rebuilt = model.rebuild(tmp_path / "a.tif", page=1).image
+    np.testing.assert_allclose(rebuilt, model.rebuild(one).image, atol=1e-5)
+    with pytest.raises(dsc.DscError, match="found an array beside level or page"):
+        model.features(one, page=1)
+    red = dsc.learn(color, channel="0", **OPTIONS)
+    assert not red.features(color / 255).equals(red.features(color / 255, channel="1"))
+
+
+@pytest.mark.parametrize("name", ["denoise", "inpaint", "orientation", "features"])
+def test_model__may_be_a_path_and_nothing_else_is_taken(color, model, tmp_path, name):
+    values = color.astype(np.float32)
+    values[3, 4] = np.nan
+    model.save(tmp_path / "model.zarr")
+    function = getattr(dsc, name)
+    found = function(values, model=tmp_path / "model.zarr")
+    expected = function(values, model=model)
+    if name == "orientation":
+        found, expected = found.to_dataarray(), expected.to_dataarray()
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(dsc.DscError, match=r"model: found int, need a dictionary \(`dsc.learn`\)"):
+        function(values, model=7)
+    with pytest.raises(dsc.DscError, match="run7"):
+        function(values, model="run7")
+    if name in ("orientation", "features"):
+        with pytest.raises(dsc.DscError, match="model: found NoneType"):
+            function(values, None)

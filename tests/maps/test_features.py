@@ -182,3 +182,14 @@ def test_unit__orientation_does_not_depend_on_the_contrast(unit, crop):
     first, faint = (dsc.orientation(c * crop, unit) for c in (1, 0.125))
     for name in ("angle", "energy", "coherence"):
         np.testing.assert_array_equal(first[name], faint[name])
+
+
+def test_store__has_the_means_of_the_whole_image(natural, crop, tmp_path):
+    crop = crop.copy()
+    crop[4, 5] = np.nan
+    found = dsc.features(crop, natural, out=tmp_path / "a.zarr")
+    again = dsc.open(tmp_path / "a.zarr")
+    assert again["image_mean"].dims == ("c",)
+    np.testing.assert_array_equal(again["image_mean"], found.image_mean)
+    np.testing.assert_allclose(found.image_mean, found.mean(("y", "x")), rtol=1e-4)
+    assert again["c"].values[0] == "atom 0 energy"

@@ -112,6 +112,25 @@ def test_page__of_features_shows_the_strongest_atoms(made):
     assert set(shown) <= set(answer["channels"])
 
 
+@pytest.mark.parametrize("name", ["orientation", "features"])
+def test_page__of_maps_with_missing_pixels_shows_the_others(made, tmp_path, name):
+    folder = made["denoise"][0].parent
+    pixels = np.asarray(Image.open(folder / "noisy.png"), np.float32) / 255
+    pixels[20:23, 20:40] = np.nan
+    np.save(tmp_path / "nan.npy", pixels)
+    words = [tmp_path / "nan.npy", folder / "model.zarr", "--out", tmp_path / "a.zarr"]
+    page = tmp_path / "page.html"
+    words = [name, *map(str, words), "--report", str(page)]
+    result = CliRunner().invoke(main, words, catch_exceptions=False)  # a warning is an error
+    assert result.exit_code == 0, result.output
+    facts = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
+    if name == "orientation":
+        assert 0 < facts["coherence"] <= 1
+        assert 0 <= facts["crossing"] <= 1
+    else:
+        assert facts["n_shown"] == 5
+
+
 @pytest.mark.parametrize("page", ["noisy.png", "there.html"])
 def test_page__is_refused_before_any_work(made, page):
     folder = made["denoise"][0].parent

@@ -49,3 +49,15 @@ def test_strength__is_between_nothing_and_one():
     assert 0 <= strength.min() < strength.max() <= 1
     assert strength_of({**maps, "coherence": np.zeros((20, 20))}).max() == 0
     assert strength_of({**maps, "energy": np.zeros((20, 20))}).max() == pytest.approx(0)
+
+
+def test_strength__of_a_missing_pixel_is_nothing_and_of_others_as_it_was():
+    rng = np.random.default_rng(0)
+    maps = {"energy": rng.random((20, 20)), "coherence": rng.random((20, 20))}
+    holes = {name: one.copy() for name, one in maps.items()}
+    for one in holes.values():
+        one[3, 4] = np.nan
+    strength = strength_of(holes)
+    assert strength[3, 4] == 0
+    assert strength.mean() == pytest.approx(strength_of(maps).mean(), rel=0.05)
+    assert not paint_directions(np.where(strength, 30.0, np.nan), strength)[3, 4].any()

@@ -148,11 +148,13 @@ def test_model__its_channels_are_found_in_their_order(noisy, true, model):
 def test_model__of_another_number_of_channels_is_refused(noisy, true, model, tmp_path, restore):
     how = {"model": model, "out": tmp_path / "a.zarr"}
     mask = {"mask": np.eye(72, 80)} if restore is inpaint else {}
-    with pytest.raises(DscError, match="found 1 colors, need the 3 channels of the model: give"):
+    with pytest.raises(DscError, match="found 1 colors, need the 3 channels of the model: say"):
         restore(noisy[..., 0], **mask, **how)
     two = dsc.learn(
         true.astype(np.uint8), 4, 2, diameter=7, center=True, channel="0,2", n_iterations=1
     )
+    assert restore(noisy, **mask, model=two).shape == (72, 80, 2)  # those it was learned from
+    two = replace(two, patches={**two.patches, "reading": {}})
     with pytest.raises(DscError, match="found 3 colors, need the 2 channels of the model"):
         restore(noisy, **mask, **{**how, "model": two})
     assert not any(tmp_path.iterdir())
@@ -214,3 +216,44 @@ def test_colors__have_the_same_bits_for_any_tile_and_scheduler(
         assert stored.dtype == np.uint16
         np.testing.assert_array_equal(np.moveaxis(stored.values, 0, 2), clean)
         np.testing.assert_array_equal(np.moveaxis(filled.values, 0, 2), full)
+
+
+@pytest.mark.parametrize("restore", [denoise, inpaint])
+def test_channels__any_number_is_restored_together(noisy, holes, tmp_path, restore):
+    """Five channels: of an array, and of an OME-Zarr, with a model and without."""
+    many = np.concatenate([noisy, noisy[..., :2][::-1]], axis=2).clip(0, 255).astype(np.uint8)
+    group = zarr.create_group(tmp_path / "a.ome.zarr")
+    group.create_array("0", data=np.moveaxis(many, 2, 0), chunks=(1, 32, 32))
+    scale = {"axes": [{"name": n} for n in "cyx"], "datasets": [{"path": "0"}]}
+    group.attrs["ome"] = {"version": "0.5", "multiscales": [scale]}
+    args = (20,) if restore is denoise else (holes,)
+    five = dsc.learn(many, 4, 2, diameter=7, center=True, channel="all", n_iterations=1, stride=3)
+    for how in ({"model": five}, {"channel": "all", "colors": "together", **FAST}):
+        found = restore(many, *args, **how)
+        assert (found.shape, found.dtype) == (many.shape, np.uint8)
+        np.testing.assert_array_equal(restore(tmp_path / "a.ome.zarr", *args, **how), found)
+    assert (found != many).any((0, 1)).all()
+    two = restore(tmp_path / "a.ome.zarr", *args, channel="3,0", **FAST)
+    assert two.shape == (72, 80, 2)  # the second is no alpha
+    assert (two != many[..., [3, 0]]).any((0, 1)).all()
+    stored = restore(many, *args, channel="3,0", out=tmp_path / "b.zarr", **FAST)
+    assert stored.channel.values.tolist() == ["channel 3", "channel 0"]
+    np.testing.assert_array_equal(np.moveaxis(stored.values, 0, 2), two)
+
+
+def test_model__its_channel_and_level_are_read_again(noisy, tmp_path):
+    one = noisy.clip(0, 255).astype(np.uint8)
+    group = zarr.create_group(tmp_path / "a.ome.zarr")
+    planes = np.moveaxis(one, 2, 0)
+    group.create_array("0", data=planes, chunks=(1, 32, 32))
+    group.create_array("1", data=planes[:, ::2, ::2], chunks=(1, 32, 32))
+    scale = {"axes": [{"name": n} for n in "cyx"], "datasets": [{"path": "0"}, {"path": "1"}]}
+    group.attrs["ome"] = {"version": "0.5", "multiscales": [scale]}
+    place = tmp_path / "a.ome.zarr"
+    cut = {"diameter": 7, "center": True, "n_iterations": 1}
+    model = dsc.learn(place, 4, 2, channel="1", level=1, **cut)
+    expected = denoise(
+        one[::2, ::2, 1], 20, model=replace(model, patches={**model.patches, "reading": {}})
+    )
+    np.testing.assert_array_equal(denoise(place, 20, model), expected)
+    assert denoise(place, 20, model, level=0, channel="all").shape == one.shape

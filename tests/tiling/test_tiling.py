@@ -12,7 +12,7 @@ import dsc
 from dsc.errors import DscError
 from dsc.images import open_images
 from dsc.store import create
-from dsc.tiling import VALUES, Output, TileJob, as_image, check_size, machine, map_tiles
+from dsc.tiling import VALUES, Output, Pick, TileJob, as_image, check_size, machine, map_tiles
 from dsc.tiling.sums import CELL, cell_sums, merge_cells
 from dsc.tiling.windows import cut_window
 
@@ -239,7 +239,7 @@ def _resources():
     ("value", "message"),
     [
         (np.zeros(5), r"found shape \(5,\)"),
-        (np.zeros((5, 5, 3)), r"found shape \(5, 5, 3\)"),
+        (np.zeros((5, 5, 5)), r"found shape \(5, 5, 5\)"),
         (np.zeros((0, 5)), r"found shape \(0, 5\)"),
         (np.zeros((5, 5), complex), "type complex128"),
         (np.full((5, 5), "a"), "type <U1"),
@@ -258,3 +258,46 @@ def test_size__smaller_than_the_diameter_is_refused():
 def test_tile__must_be_a_power_of_two_of_cells(grey):
     with pytest.raises(DscError, match="tile: found 192"):
         map_tiles(as_image(grey), replace(JOB, tile=192))
+
+
+def all_missing(window, step):
+    return np.full((1, *window.inner().shape), np.nan, np.float32)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_store__of_an_image_without_a_whole_disk_is_not_left_behind(grey, tmp_path, resume):
+    job = TileJob("nothing", all_missing, None, 0, ("nothing",), missing=True)
+    with pytest.raises(DscError, match="missing pixels"):
+        map_tiles(as_image(grey), job, Output(tmp_path / "a.zarr", resume=resume))
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("version", [0.4, 0.5])
+def test_store__has_the_size_of_the_pixels_that_were_read(grey, tmp_path, version):
+    group = zarr.create_group(tmp_path / "in.zarr", zarr_format=2 if version < 0.5 else 3)
+    steps = []
+    for level, size in (("0", 0.25), ("1", 0.5)):
+        group.create_array(level, data=grey[None, :: int(4 * size), :: int(4 * size)])
+        steps.append([{"type": "scale", "scale": [1, size, 2 * size]}])
+    steps[1].append({"type": "translation", "translation": [0, 0.125, 0.25]})
+    names = [{"name": n, "type": "space", "unit": "micrometer"} for n in "yx"]
+    scales = {
+        "axes": [{"name": "c", "type": "channel"}, *names],
+        "datasets": [{"path": str(n), "coordinateTransformations": s} for n, s in enumerate(steps)],
+    }
+    about = {"multiscales": [scales]}
+    group.attrs.update({"ome": about} if version > 0.4 else about)
+    for level in (0, 1):
+        image = as_image(tmp_path / "in.zarr", pick=Pick(level=level))
+        map_tiles(image, JOB, Output(tmp_path / f"{level}.zarr"))
+        found = json.loads((tmp_path / f"{level}.zarr/zarr.json").read_text())["attributes"]["ome"]
+        scales = found["multiscales"][0]
+        assert [axis.get("unit") for axis in scales["axes"]] == [None, "micrometer", "micrometer"]
+        size, *more = scales["datasets"][0]["coordinateTransformations"]
+        assert size["scale"] == [1.0, 0.25 * (level + 1), 0.5 * (level + 1)]
+        assert [one["translation"] for one in more] == [[0.0, 0.125, 0.25]] * level
+    clean = dsc.denoise(tmp_path / "in.zarr", 0, out=tmp_path / "c.zarr", diameter=5, n_atoms=2)
+    assert clean.shape == (1, *grey.shape)
+    found = json.loads((tmp_path / "c.zarr/zarr.json").read_text())["attributes"]["ome"]
+    (size,) = found["multiscales"][0]["datasets"][0]["coordinateTransformations"]
+    assert size["scale"] == [1.0, 0.25, 0.5]
