@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import tempfile
 import time
@@ -45,6 +46,9 @@ BATCH = """\
   N = {diameter}, a batch of {size:>9,}: {n_tasks:>5,} tasks over patches, {graph_size:>5,} in \
 all, scheduler {scheduling:.2f} s, a task {working:.2f} s, update {solving:.2f} s, at most \
 {reduced} of statistics travel; from {limit:.0f} threads on the scheduler is the slower one"""
+ALONE = """\
+  cutting {n_patches:,} patches: {kept} in its memory, a bit for each; {hashed} of positions \
+hashed, {longest} by one thread, {seconds:.0f} s at {pace} a second"""
 REQUESTS = (
     "  {kind}: {gets} requests for {size}, {n_patches:,} patches of one image, N = {diameter}"
 )
@@ -83,12 +87,15 @@ def run(quick: bool, say: Say) -> dict[str, Any]:
     forecasts = [forecast(one, n, each) for one in sizes for n in (100, 1_000, 10_000)]
     for one in forecasts:
         say(FORECAST.format(**one))
+    alone = client_work(N_PATCHES)
+    say("what the client does alone, while the cluster waits")
+    say(ALONE.format(**alone))
     say(f"online, of as many patches; tasks of a batch do not depend on workers: {LONGEST:,} each")
     batches = [forecast_batch(one, size, each) for one in sizes for size in BATCHES]
     for one in batches:
         say(BATCH.format(**one))
     found = {"sizes": sizes, "requests": requests, "passes": passes}
-    return {**found, "forecasts": forecasts, "batches": batches}
+    return {**found, "forecasts": forecasts, "batches": batches, "alone": alone}
 
 
 def forecast(size: dict[str, Any], n_workers: int, each: float) -> dict[str, Any]:
@@ -103,6 +110,24 @@ def forecast(size: dict[str, Any], n_workers: int, each: float) -> dict[str, Any
         "scheduling": plan.graph_size * each / 1e3,
         "reduced": readable(plan.n_tasks * size["statistics_bytes"]),
         "solving": size["solving"] / size["n_solves"] * size["n_atoms"],
+    }
+
+
+def client_work(n_patches: int) -> dict[str, Any]:
+    """What of extraction no worker does: the fingerprint, a SHA-256 of every column by one thread.
+
+    The columns are image, y and x; all windows of the images are patches.
+    """
+    column = np.arange(2**22, dtype=np.int32)
+    pace = column.nbytes / best_of(lambda: hashlib.sha256(column.data).digest(), 3)
+    longest = n_patches * column.itemsize
+    return {
+        "n_patches": n_patches,
+        "kept": readable(n_patches // 8),
+        "hashed": readable(3 * longest),
+        "longest": readable(longest),
+        "seconds": longest / pace,
+        "pace": readable(pace),
     }
 
 

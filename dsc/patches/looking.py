@@ -9,11 +9,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dsc.engine import Engine, part_tasks
 from dsc.errors import raise_listed
 from dsc.images import Image, Inputs, image_problem, scan_inputs
 from dsc.patches.config import PatchConfig
-from dsc.patches.reading import ranged
+from dsc.patches.reading import LEAST, SAMPLE, range_of, sampled, with_range
 from dsc.patches.scan import Band, Grid, Scan, bands_of, join_bands, scan_band
 from dsc.show import Stage
 
@@ -166,7 +169,7 @@ def _open(
     planes, problems = scan_inputs(inputs, config.read_options)
     n_channels = planes[0].n_channels if planes else 1
     if config.percentile is not None and not problems:
-        planes = ranged(planes, config.percentile, engine.meter)
+        planes = _ranged(planes, config, config.percentile, engine)
     images = [planes[i : i + n_channels] for i in range(0, len(planes), n_channels)]
     if config.per_class is not None and any(image[0].label is None for image in images):
         problems.append("per_class: found images without a class, need one folder per class")
@@ -177,6 +180,32 @@ def _open(
             "masks are taken in this order"
         )
     return images, masks, problems
+
+
+def _ranged(
+    planes: list[Image], config: PatchConfig, percentile: tuple[float, float], engine: Engine
+) -> list[Image]:
+    """Images whose 0 and 1 are percentiles of all of them, channel by channel."""
+    n_channels, own = planes[0].n_channels, replace(config, mask=())
+    rows = [
+        Rows(0, number, [plane], None, y, own)
+        for number, plane in enumerate(planes)
+        for y in _task_rows([plane])
+    ]
+    most = max(LEAST, SAMPLE * n_channels // len(planes))
+    near = engine.near(any(plane.in_memory for plane in planes))
+    stage = Stage(f"find the range of {len(planes) // n_channels:,} images", len(planes))
+    values: list[list[NDArray[np.float32]]] = [[] for _ in range(n_channels)]
+    for task in near.compute(part_tasks(sample_rows, _tasks(rows), most), stage):
+        for number, some in task:
+            values[number % n_channels].append(some)
+    ranges = [range_of(some, percentile) for some in values]
+    return [with_range(one, ranges[number % n_channels]) for number, one in enumerate(planes)]
+
+
+def sample_rows(rows: Sequence[Rows], most: int) -> list[tuple[int, NDArray[np.float32]]]:
+    """One task: values of some rows of tiles, with the numbers of their images."""
+    return [(one.image, sampled(one.channels[0], one.y, most)) for one in rows]
 
 
 def _is_sorted(inputs: Any) -> bool:

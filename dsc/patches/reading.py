@@ -8,50 +8,47 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dsc.errors import DscError
-from dsc.images import Image, tiles_of
+from dsc.images import Image, Range, tiles_of
 from dsc.patches.config import PatchConfig
 from dsc.patches.scan import Scan
-from dsc.show import Meter, Stage
 
 SAMPLE = 2**22  # pixels that percentiles are taken of, about, and of each image at least
 LEAST = 2**12
 SLIVER = 1 / 8  # of the values of a type: 12 bits in 16 use a sixteenth
 
 
-def ranged(planes: list[Image], percentile: tuple[float, float], meter: Meter) -> list[Image]:
-    """Images whose 0 and 1 are percentiles of all of them, channel by channel."""
-    n_channels = planes[0].n_channels
-    meter.begin(Stage(f"find the range of {len(planes) // n_channels:,} images", len(planes)))
-    chosen = list(planes)
-    for channel in range(n_channels):
-        values = []
-        for number in range(channel, len(planes), n_channels):
-            raw = planes[number].reading._replace(range=(0.0, 1.0))
-            plane = replace(planes[number], reading=raw, token=uuid.uuid4().hex)
-            values.append(_sample(plane, max(LEAST, SAMPLE * n_channels // len(planes))))
-            meter.show(number)
-        low, high = np.nanpercentile(np.concatenate(values).astype(np.float64), percentile)
-        if not low < high:
-            raise DscError(
-                f"percentile: found {low:g} at {percentile[0]:g} and {high:g} at "
-                f"{percentile[1]:g}, need two values: take others, or say --range MIN MAX"
-            )
-        for number in range(channel, len(planes), n_channels):
-            reading = planes[number].reading._replace(range=(float(low), float(high)))
-            chosen[number] = replace(planes[number], reading=reading, token=uuid.uuid4().hex)
-    return chosen
+def sampled(image: Image, rows: slice, most: int) -> NDArray[np.float32]:
+    """Values of rows of tiles, as stored: about `most` of the whole image, whatever its tiles are.
 
-
-def _sample(image: Image, most: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Values at every so many rows and columns: the same ones for any tiles."""
+    They are those at every so many rows and columns.
+    """
+    raw = with_range(image, (0.0, 1.0))
     step = int(np.ceil(np.sqrt(max(1.0, image.shape[0] * image.shape[1] / most))))
     parts = []
-    for _, y, x in tiles_of(image.shape, image.tile):
-        pixels = image.read(y.start, y.stop, x.start, x.stop)
-        parts.append(pixels[-y.start % step :: step, -x.start % step :: step].ravel())
+    for tile in tiles_of(raw.shape, raw.tile, rows, slice(0, raw.shape[1])):
+        (y0, y1), (x0, x1) = (tile.y.start, tile.y.stop), (tile.x.start, tile.x.stop)
+        pixels = raw.read(y0, y1, x0, x1)
+        parts.append(pixels[-y0 % step :: step, -x0 % step :: step].ravel())
     return np.concatenate(parts)
+
+
+def range_of(values: list[NDArray[np.float32]], percentile: tuple[float, float]) -> Range:
+    """What becomes 0 and 1: percentiles of values, in whatever order they are."""
+    low, high = np.nanpercentile(np.concatenate(values).astype(np.float64), percentile)
+    if not low < high:
+        raise DscError(
+            f"percentile: found {low:g} at {percentile[0]:g} and {high:g} at {percentile[1]:g}, "
+            "need two values: take others, or say --range MIN MAX"
+        )
+    return float(low), float(high)
+
+
+def with_range(image: Image, ends: Range) -> Image:
+    """The same image with other values for 0 and 1."""
+    return replace(image, reading=image.reading._replace(range=ends), token=uuid.uuid4().hex)
 
 
 def reading_of(images: Sequence[Sequence[Image]], config: PatchConfig) -> dict[str, Any]:

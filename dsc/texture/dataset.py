@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsc.engine import Engine, part_tasks
 from dsc.errors import DscError, raise_listed
 from dsc.images import (
     NUMPY,
@@ -26,7 +27,10 @@ from dsc.images import (
     probe_array,
     take_plane,
 )
+from dsc.show import Stage
 from dsc.texture.outex import is_suite, read_suite
+
+TASKS = 12  # per thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,9 @@ class Dataset:
     labels: tuple[str | None, ...]  # the class of each; None where it is not known
     # degrees that an image is rotated by; None where it is not known
     angles: tuple[float | None, ...]
+    # SHA-256 of the grey values of each image, whatever file they are in; none before they are
+    # asked for, see `with_contents`
+    contents: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.images)
@@ -51,11 +58,6 @@ class Dataset:
     def hashes(self) -> tuple[str, ...]:
         """SHA-256 of each image."""
         return tuple(map(image_hash, self.images))
-
-    @cached_property
-    def contents(self) -> tuple[str, ...]:
-        """SHA-256 of the grey values of each image, whatever file they are in."""
-        return tuple(map(pixel_hash, self.images))
 
 
 def read_inputs(
@@ -198,6 +200,30 @@ def _array_image(array: Any, name: str) -> Image:
     if len(pages) != 1:
         raise DscError(f"{name}: found shape {array.shape}, need (y, x) or (y, x, color)")
     return Image(name, None, pages[0][1], take_plane(array, 0))
+
+
+def with_contents(data: Dataset, engine: Engine) -> Dataset:
+    """The same images with the hashes of their pixels, which are read in tasks."""
+    if data.contents:
+        return data
+    return replace(data, contents=tuple(of_each(pixel_hash, data.images, engine)))
+
+
+def of_each(function: Callable[[Image], Any], images: Sequence[Image], engine: Engine) -> list[Any]:
+    """What a function says of every image, in tasks; of arrays in memory in this process."""
+    away = [image for image in images if not image.in_memory]
+    step = max(1, -(-len(away) // (TASKS * engine.resources.n_threads)))
+    parts = [tuple(away[begin : begin + step]) for begin in range(0, len(away), step)]
+    tasks = part_tasks(of_part, parts, function)
+    found = iter(
+        [one for part in engine.compute(tasks, Stage("look at the images", 0)) for one in part]
+    )
+    return [function(image) if image.in_memory else next(found) for image in images]
+
+
+def of_part(images: tuple[Image, ...], function: Callable[[Image], Any]) -> list[Any]:
+    """One task: what the function says of some images."""
+    return [function(image) for image in images]
 
 
 def image_hash(image: Image) -> str:

@@ -17,7 +17,7 @@ from dsc.files import read_records
 from dsc.show import Notice
 from dsc.store import sha256
 from dsc.texture.config import BINS, HISTOGRAMS, TextureConfig
-from dsc.texture.dataset import Dataset, check_classes, label_indices
+from dsc.texture.dataset import Dataset, check_classes, label_indices, with_contents
 from dsc.texture.deciding import check_classifier
 from dsc.texture.fit import fit_texture
 from dsc.texture.histograms import check_images, pruned_share
@@ -178,9 +178,10 @@ def evaluate_texture(
     earlier = sum(_spent(run).values()) if target.resume and run.exists else 0.0
     truth = label_indices(data.test, check_classes(data.train))  # refuses unknown ones
     check_images(data.test.images, max(config.diameter))  # before anything is learned
-    check_apart(data.test, [image.name for image in data.train.images], data.train.contents)
+    train, test = with_contents(data.train, engine), with_contents(data.test, engine)
+    check_apart(test, [image.name for image in train.images], train.contents)
     with run.locked():
-        model = fit_texture(data.train, config, engine, target)
+        model = fit_texture(train, config, engine, target)
         log = run.path / "features.jsonl"
         prediction = model.predict(data.test.images, engine.listening(run.log), log)
     seconds = {"total": earlier + time.perf_counter() - begin, **_spent(run)}
@@ -199,7 +200,7 @@ def evaluate_model(
     check_classifier(model.config.classifier)
     check_images(data.test.images, model.labellers.diameter)
     if model.image_contents:
-        check_apart(data.test, model.image_names, model.image_contents)
+        check_apart(with_contents(data.test, engine), model.image_names, model.image_contents)
     else:
         text = "the model is of an earlier version: whether it has learned from test images, it "
         engine.report(Notice(f"{text}cannot tell"))

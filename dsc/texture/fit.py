@@ -28,7 +28,7 @@ from dsc.images import Image
 from dsc.patches import Grid, PatchConfig, StoredPatches, extract_many
 from dsc.store import sha256
 from dsc.texture.config import TextureConfig
-from dsc.texture.dataset import Dataset, check_classes, label_indices
+from dsc.texture.dataset import Dataset, check_classes, label_indices, with_contents
 from dsc.texture.deciding import check_classifier
 from dsc.texture.histograms import (
     FeatureLog,
@@ -100,7 +100,7 @@ def fit_texture(
             image_label=label_indices(data, label_names),
             image_names=names,
             order=data.order,
-            image_contents=data.contents,
+            image_contents=with_contents(data, engine).contents,
         )
         fitted.save(run.model)
         run.log(End(run.share, fitted.mse, fitted.sha256))

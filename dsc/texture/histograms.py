@@ -17,10 +17,9 @@ from dsc.errors import DscError, raise_listed
 from dsc.files import append_records, each_record, n_damaged, read_records
 from dsc.images import Image, image_problem
 from dsc.show import Event, Notice, Stage
-from dsc.texture.dataset import image_hash
+from dsc.texture.dataset import TASKS, image_hash, of_each
 from dsc.texture.labelling import NONE, Labellers
 
-TASKS = 12  # per thread, in a round: after each the log is written
 TASK_PATCHES = 8192  # in a task, at least
 ATOM_WEIGHT = 1 / 4  # beside classes; chosen by `dsc experiment texture-bins`
 
@@ -184,7 +183,7 @@ def _rounds(
         if n_patches >= TASK_PATCHES:
             batch.append(part)
             part, n_patches = {}, 0
-        if len(batch) >= TASKS * n_threads:
+        if len(batch) >= TASKS * n_threads:  # a round, after which the log is written
             yield batch
             batch = []
     if part:
@@ -220,23 +219,9 @@ def check_textured(images: Sequence[Image], engine: Engine) -> None:
 
     They would have no histogram.
     """
-    away = [image for image in images if not isinstance(image.source, np.ndarray)]
-    step = max(1, -(-len(away) // (TASKS * engine.resources.n_threads)))
-    parts = [tuple(away[begin : begin + step]) for begin in range(0, len(away), step)]
-    stage = Stage("look at the images", 0)
-    results = engine.compute(part_tasks(flat_part, parts), stage)
-    found = iter([one for part in results for one in part])
-    problems = [
-        _flat(image.name)
-        for image in images
-        if (is_flat(image) if isinstance(image.source, np.ndarray) else next(found))
-    ]
+    flat = of_each(is_flat, images, engine)
+    problems = [_flat(image.name) for image, found in zip(images, flat, strict=True) if found]
     raise_listed("images", problems)
-
-
-def flat_part(images: tuple[Image, ...], _: None = None) -> list[bool]:
-    """Which of a task's images have one grey level."""
-    return [is_flat(image) for image in images]
 
 
 def is_flat(image: Image) -> bool:

@@ -43,13 +43,14 @@ def part_of(data: Dataset, chosen: NDArray[np.int64]) -> Dataset:
         images=tuple(data.images[i] for i in places),
         labels=tuple(data.labels[i] for i in places),
         angles=tuple(data.angles[i] for i in places),
+        contents=tuple(data.contents[i] for i in places) if data.contents else (),
     )
 
 
 def check_apart(test: Dataset, train_names: Sequence[str], train_contents: Sequence[str]) -> None:
     """Refuse test images that are training images, too, by their pixels: they would be known.
 
-    `train_contents` are the `Dataset.contents` of the training images.
+    The test images have their `contents`; `train_contents` are those of the training images.
     """
     known = dict(zip(train_contents, train_names, strict=True))
     both = [

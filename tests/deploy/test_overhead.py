@@ -79,6 +79,30 @@ def test_sizes__are_those_of_one_thread_and_of_both_updates(monkeypatch):
     assert "update after a batch" in overhead.SIZES.format(**found)
 
 
+def test_client__hashes_each_column_of_positions_alone():
+    found = overhead.client_work(10**9)
+    assert (found["kept"], found["hashed"], found["longest"]) == ("125 MB", "12 GB", "4 GB")
+    assert found["seconds"] > 0
+    assert "4 GB by one thread" in overhead.ALONE.format(**found)
+
+
+def test_overhead__says_all_of_it(monkeypatch):
+    """With fewer patches and solves, and without clusters."""
+    monkeypatch.setattr(overhead, "N_CODED", 200)
+    monkeypatch.setattr(overhead, "N_SOLVES", 1000)
+    passes = {"apart": [{"each": 1.0}]}
+    monkeypatch.setattr(overhead, "time_passes", lambda quick, say: passes)
+    said = []
+    found = overhead.run(True, said.append)
+    assert found["passes"] is passes
+    assert len(found["forecasts"]) == len(found["batches"]) == 6
+    text = "\n".join(said)
+    assert "105 kB" in text.split("kept between batches: ")[1]  # as SCALING.md says
+    assert "3.34 MB" in text.split("kept between batches: ")[2]
+    assert "1,018 tasks over patches" in text
+    assert "12 GB of positions" in text
+
+
 def test_shared_data__goes_to_every_worker_once_a_pass():
     with (
         simulated.tiny_cluster(3) as (address, _),

@@ -169,7 +169,7 @@ def test_percentile__is_that_of_all_images(tmp_path):
 
 
 def test_percentile__of_large_images_is_sampled_whatever_the_chunks(tmp_path, monkeypatch):
-    monkeypatch.setattr("dsc.patches.reading.SAMPLE", 300)
+    monkeypatch.setattr("dsc.patches.looking.SAMPLE", 300)
     ranges = []
     for number, chunks in enumerate([(40, 50), (16, 16), (7, 50)]):
         zarr.create_array(tmp_path / f"{number}.zarr", data=GREY, chunks=chunks)

@@ -57,6 +57,24 @@ def test_extract__is_the_same_for_any_tasks(
     assert_same(extract_patches(folder, tmp_path / "a", CONFIG, n_workers=n_workers), wanted)
 
 
+@pytest.mark.parametrize("most", [500, 2**22])
+def test_percentile__is_taken_in_tasks_and_the_same_for_any(folder, tmp_path, monkeypatch, most):
+    monkeypatch.setattr(looking_module, "SAMPLE", most)
+    monkeypatch.setattr(looking_module, "LEAST", most // 10)
+    config = PatchConfig(diameter=7, percentile=(2.0, 97.0))
+    found = []
+    for n_pixels in (1, 3000, 10**9):
+        monkeypatch.setattr(looking_module, "TASK_PIXELS", n_pixels)
+        out = tmp_path / str(n_pixels)
+        found.append(extract_patches(folder, out, config, n_workers=3))
+    assert found[0].reading == found[1].reading == found[2].reading
+    assert found[0].fingerprint == found[1].fingerprint == found[2].fingerprint
+    monkeypatch.setattr(looking_module, "sampled", None)  # in this process, not in the workers
+    with open_engine("processes", 2) as engine:
+        cluster = extract_patches(folder, tmp_path / "cluster", config, scheduler=engine)
+    assert (cluster.reading, cluster.fingerprint) == (found[0].reading, found[0].fingerprint)
+
+
 @pytest.mark.parametrize("n_windows", [8, 1000])
 def test_extract__is_the_same_however_positions_are_cut(
     folder, wanted, tmp_path, monkeypatch, n_windows

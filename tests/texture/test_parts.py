@@ -1,13 +1,16 @@
 """Training and test parts of labelled images."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dsc.engine import open_engine
 from dsc.errors import DscError
-from dsc.texture import Dataset, read_inputs, split_dataset
-from dsc.texture.dataset import _advice
+from dsc.texture import Dataset, dataset, read_inputs, split_dataset
+from dsc.texture.dataset import _advice, pixel_hash, with_contents
 from dsc.texture.parts import check_apart
 
 
@@ -58,12 +61,30 @@ def test_split__refuses_what_is_no_share(share):
 
 
 def test_apart__pixels_decide_not_names():
-    whole = some_data([3, 3])
+    with open_engine("synchronous", progress=False) as engine:
+        whole = with_contents(some_data([3, 3]), engine)
     train, test = split_dataset(whole, 0.5)
     check_apart(test, ["one"] * len(train), train.contents)
     with pytest.raises(DscError, match=r"6 problems(.|\n)*image 0: found the same pixels") as error:
         check_apart(whole, [f"known {i}" for i in range(6)], whole.contents)
     assert "known 5" in str(error.value)
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads", "processes"])
+def test_contents__are_hashed_in_tasks_and_once(tmp_path, monkeypatch, scheduler):
+    images = np.random.default_rng(0).random((5, 20, 30), np.float32)
+    for number, image in enumerate(images[:4]):
+        np.save(tmp_path / f"{number}.npy", image)
+    data = read_inputs([*sorted(tmp_path.glob("*.npy"))], list("aabb"))
+    mixed = replace(data, images=(*data.images, *read_inputs([images[4]], ["a"]).images))
+    wanted = tuple(pixel_hash(image) for image in mixed.images)
+    with open_engine(scheduler, 2, progress=False) as engine:
+        found = with_contents(mixed, engine)
+        assert found.contents == wanted
+        assert with_contents(found, None) is found
+        if scheduler == "processes":  # not in this one
+            monkeypatch.setattr(dataset.Image, "read", None)
+            assert with_contents(data, engine).contents == wanted[:4]
 
 
 def flat(tmp_path, files):
