@@ -18,7 +18,7 @@ from dsc.errors import DscError
 from dsc.images import Image
 from dsc.show import Card
 from dsc.store import as_written, basis_sizes, create, open_store
-from dsc.texture.config import TextureConfig
+from dsc.texture.config import NEAREST, TextureConfig
 from dsc.texture.deciding import LastStep
 from dsc.texture.histograms import (
     Feature,
@@ -30,6 +30,9 @@ from dsc.texture.histograms import (
 from dsc.texture.labelling import Labellers
 from dsc.texture.neighbours import chi_square
 from dsc.texture.scale import Scale, add_scales, make_labellers, read_counts
+
+# options that the first stores do not have, and what was done then
+FORMER = {"unit": False, "rotations": "even", "classifier": NEAREST}
 
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -201,7 +204,7 @@ class TextureModel:
         store = open_store(path, "texture")
         attributes = store.attributes
         with as_written(store.url, "a texture model"):
-            config = TextureConfig(**attributes["config"])
+            config = stored_config(attributes["config"])
             model = TextureModel(
                 scales=tuple(Scale.read(store, *pair) for pair in enumerate(config.diameter)),
                 config=config,
@@ -256,3 +259,8 @@ def _check_model(model: TextureModel) -> None:
         problems.append("history and atom_count: found values that no learning leaves")
     if problems:
         raise DscError(f"{'; '.join(problems)}: make it again")
+
+
+def stored_config(stored: dict[str, Any]) -> TextureConfig:
+    """The options of a store, also of one that was written before there were some of them."""
+    return TextureConfig(**{**FORMER, **stored})

@@ -32,7 +32,7 @@ from dsc.texture import histograms as features
 from dsc.texture.config import ROTATIONS, TextureConfig
 from dsc.texture.dataset import Dataset, read_inputs
 from dsc.texture.fit import fit_texture
-from dsc.texture.model import TextureModel
+from dsc.texture.model import TextureModel, stored_config
 from dsc.texture.neighbours import chi_square
 from dsc.texture.outex import read_suite
 
@@ -597,6 +597,13 @@ def test_save__overwrites_nothing(fitted, tmp_path):
     with pytest.raises(DscError, match=r"model\.zarr"):
         fitted.save(tmp_path / "model.zarr")
     assert [path.name for path in (tmp_path / "model.zarr").iterdir()] == ["mine"]
+
+
+def test_load__options_that_a_store_does_not_have_are_as_they_were():
+    stored = {k: v for k, v in CONFIG.items() if k not in ("unit", "rotations", "classifier")}
+    config = stored_config(stored)
+    assert (config.unit, config.rotations, config.classifier) == (False, "even", "nearest")
+    assert stored_config(asdict(TextureConfig())) == TextureConfig()
 
 
 def test_load__refuses_what_is_no_texture_model(tmp_path, natural_patches):
