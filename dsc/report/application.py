@@ -49,9 +49,12 @@ class _Content:
     kind: str = ""  # of the row of images
 
 
-def check_application(page: str, name: str) -> None:
-    """Refuse, before any work, a page that could not be written."""
-    Place.page(page).check(_kind(name))
+def check_application(page: str, name: str, overwrite: bool) -> None:
+    """Refuse, before any work, a page that could not be written, or is there already."""
+    place = Place.page(page)
+    place.check(_kind(name))
+    if place.html.exists() and not overwrite:
+        raise DscError(f"{page}: exists already: choose another --report, or give --overwrite")
 
 
 def write_application(page: str, application: Application) -> dict[str, Any]:

@@ -144,6 +144,21 @@ def test_page__is_refused_before_any_work(made, page):
     assert (folder / "there.html").read_text() == "mine"
 
 
+def test_page__of_ours_is_replaced_only_if_it_is_asked_for(made):
+    page = made["denoise"][0]
+    folder, before = page.parent, page.read_bytes()
+    words = [str(folder / w) if "." in w else w for w in COMMANDS["denoise"]]
+    words[2] = str(folder / "third.png")
+    words += ["--report", str(page)]
+    result = CliRunner().invoke(main, ["denoise", *words])
+    assert result.exit_code == 2
+    assert "exists already: choose another --report, or give --overwrite" in result.stderr
+    assert page.read_bytes() == before
+    assert not (folder / "third.png").exists()
+    assert CliRunner().invoke(main, ["denoise", *words, "--overwrite"]).exit_code == 0
+    assert page.read_bytes() != before
+
+
 # --- views --------------------------------------------------------------------------------------
 
 
