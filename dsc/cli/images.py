@@ -239,9 +239,11 @@ def orientation(image: str, model: str, out: str, as_json: bool, **options: Any)
     dictionary = load_dictionary(model)
     _say_reading(image, dictionary, Pick(options["channel"], options["level"]))
     maps = dsc.orientation(image, dictionary, out, progress=Terminal(), **options)
-    names = [str(name) for name in maps.data_vars]
-    summary = {"maps": names, "seconds": time.perf_counter() - begin, "out": out}
-    answer(summary, as_json, f"{out}: {', '.join(names)} of {image}")
+    names, share = [str(name) for name in maps.data_vars], maps.attrs["share"]
+    seconds = time.perf_counter() - begin
+    summary = {"share": share, "maps": names, "seconds": seconds, "out": out}
+    left = f"{percent(share)} of the energy left"
+    answer(summary, as_json, f"{out}: {left}; {', '.join(names)} of {image}")
     return summary
 
 
@@ -267,9 +269,12 @@ def features(image: str, model: str, out: str, as_json: bool, **options: Any) ->
     dictionary = load_dictionary(model)
     _say_reading(image, dictionary, Pick(options["channel"], options["level"]))
     maps = dsc.features(image, dictionary, kind, out, progress=Terminal(), **options)
-    names = [str(name) for name in maps["channel"].values]
-    summary = {"channels": names, "seconds": time.perf_counter() - begin, "out": out}
-    answer(summary, as_json, f"{out}: {len(names)} channels, {names[0]} to {names[-1]}, of {image}")
+    names, share = [str(name) for name in maps["channel"].values], maps.attrs["share"]
+    seconds = time.perf_counter() - begin
+    summary = {"share": share, "channels": names, "seconds": seconds, "out": out}
+    left = f"{percent(share)} of the energy left"
+    channels = f"{len(names)} channels, {names[0]} to {names[-1]}"
+    answer(summary, as_json, f"{out}: {left}; {channels}, of {image}")
     return summary
 
 

@@ -208,11 +208,15 @@ def _describe_orientation(view: View, application: Application) -> _Content:
     crossing = float((maps["energy2"][known] > 0).mean()) if "energy2" in maps else None
     coherent = float((maps["coherence"] * energy)[known].sum())
     facts = {
+        "share": application.summary["share"],
         "coherence": coherent / total if total else 0.0,
         "crossing": crossing,
         "seconds": application.summary["seconds"],
     }
-    key = [("mean coherence, by energy", "coherence", ".2f")]
+    key = [
+        ("energy left", "share", ".2%"),
+        ("mean coherence, by energy", "coherence", ".2f"),
+    ]
     images = [
         (grey(view.pixels, *view.span), "the image", "the image"),
         (
@@ -249,6 +253,7 @@ def _describe_features(view: View, application: Application) -> _Content:
         drawn = grey(one, 0.0, float(np.nanmax(one)) or 1.0)
         images.append((drawn, f"map of {names[channel]}", names[channel]))
     facts = {
+        "share": application.summary["share"],
         "n_channels": len(names),
         "n_shown": len(order),
         "pooling": application.options["kind"],
@@ -260,6 +265,7 @@ def _describe_features(view: View, application: Application) -> _Content:
         "The strongest are shown, each in its own contrast, white being most.",
         facts,
         [
+            ("energy left", "share", ".2%"),
             ("channels", "n_channels", ","),
             ("shown, strongest first", "n_shown", ","),
             ("kind", "pooling", ""),
