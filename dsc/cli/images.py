@@ -213,14 +213,17 @@ def inpaint(
         if not n_missing:
             raise DscError(f"{image}: found no missing pixel: say which ones with --mask")
         facts = place.write(done.array, source)
+    share = done.facts["share"]
     summary = {
+        "share": share,
         "n_missing": n_missing,
         "dtype": done.dtype.name,
         **facts,
         "seconds": time.perf_counter() - begin,
         "out": out,
     }
-    answer(summary, as_json, f"{out}: {n_missing:,} pixels of {image} filled")
+    left = f"{percent(share)} of the energy left of known pixels beside them"
+    answer(summary, as_json, f"{out}: {n_missing:,} pixels of {image} filled; {left}")
     return summary
 
 

@@ -157,6 +157,7 @@ def _describe_inpaint(view: View, application: Application) -> _Content:
     holes[missing] = HOLE
     n_missing = application.summary["n_missing"]
     facts = {
+        "share": application.summary["share"],
         "missing": n_missing / math.prod(view.shape),
         "n_missing": n_missing,
         "seconds": application.summary["seconds"],
@@ -167,6 +168,7 @@ def _describe_inpaint(view: View, application: Application) -> _Content:
         "Known pixels stay as they are.",
         facts,
         [
+            ("energy left beside the holes", "share", ".2%"),
             ("of the pixels missing", "missing", ".2%"),
             ("pixels filled", "n_missing", ","),
             ("seconds", "seconds", ".1f"),

@@ -83,8 +83,11 @@ def test_page__leads_with_facts_and_ends_with_the_command(made, name):
 
 
 def test_page__facts_are_those_that_the_command_answered(made):
-    for name, keys in (("reconstruct", ("share", "psnr", "mse")), ("inpaint", ("n_missing",))):
+    keys_of = {"reconstruct": ("share", "psnr", "mse"), "inpaint": ("share", "n_missing")}
+    keys_of |= dict.fromkeys(("orientation", "features"), ("share",))
+    for name, keys in keys_of.items():
         _, facts, answer = made[name]
+        assert next(iter(answer)) == "share"
         assert [facts[key] for key in keys] == [answer[key] for key in keys]
     _, facts, answer = made["denoise"]
     assert [facts[key] for key in ("share", "removed")] == [answer[k] for k in ("share", "removed")]
