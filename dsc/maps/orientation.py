@@ -32,6 +32,7 @@ BINS = 60  # of the orientations of a neighbourhood, over 180 degrees
 ROUNDS = 4  # in which the atoms of a disk settle
 NEAR = 3  # bins on each side of a peak that belong to it
 WIDE = 10  # of a peak that is alone
+CROSSING = 0.3  # of the energy: what a second orientation has where two structures cross
 LEAST = 0.15  # of the energy of the first orientation: what a second one has at least
 
 Doubles = NDArray[np.float64]
@@ -206,7 +207,8 @@ def orientation(
     Dataset with dims (y, x): `angle`, degrees in [−90, 90], counter-clockwise, 0 being along x;
     `coherence` from 0 (none, or all directions) to 1; `energy` of the codes (of a dictionary
     learned with `unit`, its share of the energy of a disk); with more than one atom per patch
-    `angle2`, NaN where there is no second one, and `energy2`. NaN in the image is a missing pixel:
+    `angle2`, NaN where there is no second one, and `energy2`. On photographs a weak second one is
+    found at many pixels; where two structures cross, `energy2 > 0.3 * energy`. NaN in the image is a missing pixel:
     disks with one do not count, and all maps are NaN there, and where no other disk is near. Its
     attribute `share` is the share of the energy of all disks that their codes leave.
     """

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dsc.dictionary import load_dictionary
 from dsc.errors import DscError
 from dsc.images import ALL, to_grey
+from dsc.maps import CROSSING
 from dsc.report.images import direction_wheel, grey, paint_directions, signed, strength_of
 from dsc.report.render import Page, Place
 from dsc.report.views import View, view_image, view_maps
@@ -207,7 +208,9 @@ def _describe_orientation(view: View, application: Application) -> _Content:
     known = ~np.isnan(maps["energy"])
     energy = maps["energy"].astype(np.float64)
     total = float(energy[known].sum())
-    crossing = float((maps["energy2"][known] > 0).mean()) if "energy2" in maps else None
+    crossing = None
+    if "energy2" in maps:
+        crossing = float((maps["energy2"] > CROSSING * energy)[known].mean())
     coherent = float((maps["coherence"] * energy)[known].sum())
     facts = {
         "share": application.summary["share"],
@@ -228,7 +231,7 @@ def _describe_orientation(view: View, application: Application) -> _Content:
         ),
     ]
     if crossing is not None:
-        key.append(("of the pixels, two directions", "crossing", ".1%"))
+        key.append(("of the pixels, two strong directions", "crossing", ".1%"))
         second = {"energy": maps["energy2"], "coherence": np.ones(energy.shape)}
         painted = paint_directions(maps["angle2"], strength_of(second))
         images.append((painted, "the second direction in color", "the second one, where two cross"))
