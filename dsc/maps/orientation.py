@@ -208,9 +208,10 @@ def orientation(
     `coherence` from 0 (none, or all directions) to 1; `energy` of the codes (of a dictionary
     learned with `unit`, its share of the energy of a disk); with more than one atom per patch
     `angle2`, NaN where there is no second one, and `energy2`. On photographs a weak second one is
-    found at many pixels; where two structures cross, `energy2 > 0.3 * energy`. NaN in the image is a missing pixel:
-    disks with one do not count, and all maps are NaN there, and where no other disk is near. Its
-    attribute `share` is the share of the energy of all disks that their codes leave.
+    found at many pixels; where two structures cross, `energy2 > 0.3 * energy`. NaN in the image is
+    a missing pixel: disks with one do not count, and all maps are NaN there, and where no other
+    disk is near. Its attribute `share` is the share of the energy of all disks that their codes
+    leave.
     """
     model = as_dictionary(model)
     source = image_for(image, model.reading, model.n_channels, Pick.take(options))
