@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsc.errors import DscError, count_problem
+from dsc.errors import DscError, count_problem, counted
 from dsc.images import (
     ALL,
     COLOR_NAMES,
@@ -124,8 +124,8 @@ def image_for(
         return _whole_of(planes) or join_channels(planes)
     if len(planes) != n_channels:
         raise DscError(
-            f"{planes[0].name}: found {len(planes)} channels, need {n_channels}, as the dictionary "
-            "has: say which (--channel), or learn from images like this one"
+            f"{planes[0].name}: found {counted(len(planes), 'channel')}, need {n_channels}, as the "
+            "dictionary has: say which (--channel), or learn from images like this one"
         )
     if "ranges" in reading:
         planes = [
