@@ -235,7 +235,8 @@ class Dictionary:
             )
             raise DscError(
                 f"patches: found {found}, need {wanted}, as what the dictionary was learned from: "
-                f"cut them {_cut_so(center, unit)}, or give the array itself, which is prepared here"
+                f"cut them {_cut_so(center, unit)}, or give the array itself, which is prepared "
+                "here"
             )
         return source
 
