@@ -73,9 +73,9 @@ def groups_of(
         order = _order_of(model, n_colors)
     if len(order) != model.n_channels or sorted(order) != list(range(n_colors)):
         raise DscError(
-            f"{image.name}: found {counted(n_colors, 'color')}, need the {model.n_channels} channels of the "
-            "model: say which (--channel), or give a model of one channel, which restores each "
-            "color by itself"
+            f"{image.name}: found {counted(n_colors, 'color')}, need the {model.n_channels} "
+            "channels of the model: say which (--channel), or give a model of one channel, which "
+            "restores each color by itself"
         )
     return [tuple(order)]
 
