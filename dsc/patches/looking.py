@@ -129,7 +129,7 @@ def _in_one(name: str, lines: list[str]) -> list[str]:
     reason = lines[0].partition(": ")[2]
     return [
         f"{name}: was read as a stack of images; {len(lines)} of them: {reason}; if its last axis "
-        "are channels, say which (--channel all)"
+        'are channels, say which (channel="all", --channel all)'
     ]
 
 

@@ -143,7 +143,7 @@ def test_images__an_array_of_many_channels_is_refused_in_one_line_and_learned_if
     text = str(error.value)
     assert text.count("\n") == 1
     assert "found 70 × 5 pixels" in text
-    assert "if its last axis are channels, say which (--channel all)" in text
+    assert 'if its last axis are channels, say which (channel="all", --channel all)' in text
     assert dsc.learn(many, **OPTIONS, **CUT, channel="all").n_channels == 5
 
 
