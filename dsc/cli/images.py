@@ -206,7 +206,7 @@ def inpaint(
     source, pick, dictionary = _read(image, options, model)
     with image_output(source, image, options) as place:
         options["progress"] = Terminal(is_brief=True)
-        fill = Pick(missing_as_fill=pick.missing_as_fill)
+        fill = Pick(missing_as_fill=True) if pick.missing_as_fill else None
         holes = None if mask is None else as_image(mask, True, fill)
         done = inpaint_image(source, holes, dictionary, place.store, options)
         n_missing = done.facts["n_missing"]

@@ -490,6 +490,10 @@ def test_channels__what_is_refused_names_options_that_there_are(
     assert not any(tmp_path.iterdir())
     for option in re.findall(r"\((--[a-z]+)\)", result.stderr):
         assert option in dsc(command, "--help").stdout
+    if command == "inpaint":  # a mask has no options
+        out = ["--out", tmp_path / "a.zarr", "--mask", image]
+        refused = dsc(command, folder / "clean.png", *out).stderr
+        assert "found 5 images, need one: take one of them out" in refused
     words = [] if command == "inpaint" else ["--page", "2"]
     if words:
         result = run(dsc, folder, command, image, tmp_path / "a.zarr", *words)
