@@ -245,7 +245,7 @@ def orientation(image: str, model: str, out: str, as_json: bool, **options: Any)
     names, share = [str(name) for name in maps.data_vars], maps.attrs["share"]
     seconds = time.perf_counter() - begin
     summary = {"share": share, "maps": names, "seconds": seconds, "out": out}
-    left = f"{percent(share)} of the energy left"
+    left = f"{percent(share)} of the energy of patches left"
     answer(summary, as_json, f"{out}: {left}; {', '.join(names)} of {image}")
     return summary
 
@@ -275,7 +275,7 @@ def features(image: str, model: str, out: str, as_json: bool, **options: Any) ->
     names, share = [str(name) for name in maps["channel"].values], maps.attrs["share"]
     seconds = time.perf_counter() - begin
     summary = {"share": share, "channels": names, "seconds": seconds, "out": out}
-    left = f"{percent(share)} of the energy left"
+    left = f"{percent(share)} of the energy of patches left"
     channels = f"{len(names)} channels, {names[0]} to {names[-1]}"
     answer(summary, as_json, f"{out}: {left}; {channels}, of {image}")
     return summary

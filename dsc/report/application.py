@@ -219,7 +219,7 @@ def _describe_orientation(view: View, application: Application) -> _Content:
         "seconds": application.summary["seconds"],
     }
     key = [
-        ("energy left", "share", ".2%"),
+        ("energy of patches left", "share", ".2%"),
         ("mean coherence, by energy", "coherence", ".2f"),
     ]
     images = [
@@ -270,7 +270,7 @@ def _describe_features(view: View, application: Application) -> _Content:
         "The strongest are shown, each in its own contrast, white being most.",
         facts,
         [
-            ("energy left", "share", ".2%"),
+            ("energy of patches left", "share", ".2%"),
             ("channels", "n_channels", ","),
             ("shown, strongest first", "n_shown", ","),
             ("kind", "pooling", ""),
