@@ -48,13 +48,26 @@ def count_problem(name: str, value: object, least: int, most: int | None = None)
     return f"{name}: found {found}, need a whole number {limits}"
 
 
+def counted(number: int, noun: str, many: str = "") -> str:
+    """So many things.
+
+    Examples
+    --------
+    >>> counted(1, "color"), counted(2000, "patch", "patches")
+    ('1 color', '2,000 patches')
+    """
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
 def raise_listed(what: str, problems: Sequence[str]) -> None:
     """One error for all problems; of very many, the first ones and how many more."""
     if problems:
         more = len(problems) - MOST_LISTED
         lines = [*problems[:MOST_LISTED], *[f"and {more} more"] * (more > 0)]
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise DscError(f"{what}: {count}\n" + "\n".join(f"  {line}" for line in lines))
+        raise DscError(
+            f"{what}: {counted(len(problems), 'problem')}\n"
+            + "\n".join(f"  {line}" for line in lines)
+        )
 
 
 def readable(n_bytes: float) -> str:

@@ -21,7 +21,7 @@ from dsc.cli.options import (
     take,
 )
 from dsc.dictionary import COEF_TYPES, PATCH_OPTIONS, LearnConfig, Run, describe, load_dictionary
-from dsc.errors import DscError
+from dsc.errors import DscError, counted
 from dsc.images import said
 from dsc.patches import PatchConfig
 from dsc.show import Terminal, percent
@@ -113,8 +113,9 @@ def encode(patches: str, model: str, out: str, as_json: bool, **options: Any) ->
         "out": out,
     }
     text = (
-        f"{coded.n_patches:,} patches coded in {out}: {percent(coded.share)} of the energy left, "
-        f"mse {coded.mse:.6g} per pixel, {coded.bytes_per_patch:.1f} bytes per patch"
+        f"{counted(coded.n_patches, 'patch', 'patches')} coded in {out}: "
+        f"{percent(coded.share)} of the energy left, mse {coded.mse:.6g} per pixel, "
+        f"{coded.bytes_per_patch:.1f} bytes per patch"
     )
     answer(summary, as_json, text)
 

@@ -164,7 +164,7 @@ def denoise(
     begin, out = time.perf_counter(), options["out"]
     source, _, dictionary = _read(image, options, model)
     with image_output(source, image, options) as place:
-        options["progress"] = Terminal()
+        options["progress"] = Terminal(is_brief=True)
         done = denoise_image(source, sigma, dictionary, place.store, options)
         facts = place.write(done.array, source)
     share, removed, levels = (done.facts[name] for name in ("share", "removed", "sigma"))
@@ -205,22 +205,25 @@ def inpaint(
     begin, out = time.perf_counter(), options["out"]
     source, pick, dictionary = _read(image, options, model)
     with image_output(source, image, options) as place:
-        options["progress"] = Terminal()
-        fill = Pick(missing_as_fill=pick.missing_as_fill)
+        options["progress"] = Terminal(is_brief=True)
+        fill = Pick(missing_as_fill=True) if pick.missing_as_fill else None
         holes = None if mask is None else as_image(mask, True, fill)
         done = inpaint_image(source, holes, dictionary, place.store, options)
         n_missing = done.facts["n_missing"]
         if not n_missing:
             raise DscError(f"{image}: found no missing pixel: say which ones with --mask")
         facts = place.write(done.array, source)
+    share = done.facts["share"]
     summary = {
+        "share": share,
         "n_missing": n_missing,
         "dtype": done.dtype.name,
         **facts,
         "seconds": time.perf_counter() - begin,
         "out": out,
     }
-    answer(summary, as_json, f"{out}: {n_missing:,} pixels of {image} filled")
+    left = f"{percent(share)} of the energy left of known pixels beside them"
+    answer(summary, as_json, f"{out}: {n_missing:,} pixels of {image} filled; {left}")
     return summary
 
 
@@ -238,10 +241,12 @@ def orientation(image: str, model: str, out: str, as_json: bool, **options: Any)
     _check_maps(out)
     dictionary = load_dictionary(model)
     _say_reading(image, dictionary, Pick(options["channel"], options["level"]))
-    maps = dsc.orientation(image, dictionary, out, progress=Terminal(), **options)
-    names = [str(name) for name in maps.data_vars]
-    summary = {"maps": names, "seconds": time.perf_counter() - begin, "out": out}
-    answer(summary, as_json, f"{out}: {', '.join(names)} of {image}")
+    maps = dsc.orientation(image, dictionary, out, progress=Terminal(is_brief=True), **options)
+    names, share = [str(name) for name in maps.data_vars], maps.attrs["share"]
+    seconds = time.perf_counter() - begin
+    summary = {"share": share, "maps": names, "seconds": seconds, "out": out}
+    left = f"{percent(share)} of the energy of patches left"
+    answer(summary, as_json, f"{out}: {left}; {', '.join(names)} of {image}")
     return summary
 
 
@@ -266,10 +271,13 @@ def features(image: str, model: str, out: str, as_json: bool, **options: Any) ->
     _check_maps(out)
     dictionary = load_dictionary(model)
     _say_reading(image, dictionary, Pick(options["channel"], options["level"]))
-    maps = dsc.features(image, dictionary, kind, out, progress=Terminal(), **options)
-    names = [str(name) for name in maps["channel"].values]
-    summary = {"channels": names, "seconds": time.perf_counter() - begin, "out": out}
-    answer(summary, as_json, f"{out}: {len(names)} channels, {names[0]} to {names[-1]}, of {image}")
+    maps = dsc.features(image, dictionary, kind, out, progress=Terminal(is_brief=True), **options)
+    names, share = [str(name) for name in maps["channel"].values], maps.attrs["share"]
+    seconds = time.perf_counter() - begin
+    summary = {"share": share, "channels": names, "seconds": seconds, "out": out}
+    left = f"{percent(share)} of the energy of patches left"
+    channels = f"{len(names)} channels, {names[0]} to {names[-1]}"
+    answer(summary, as_json, f"{out}: {left}; {channels}, of {image}")
     return summary
 
 
@@ -289,7 +297,7 @@ def reconstruct(image: str, model: str, stride: int, as_json: bool, **options: A
     _say_reading(image, dictionary, pick)
     source = image_to_rebuild(image, dictionary.reading, dictionary.n_channels, pick)
     with image_output(source, image, options) as place:
-        how = {**vars(place.store), **options, "progress": Terminal()}
+        how = {**vars(place.store), **options, "progress": Terminal(is_brief=True)}
         rebuilt = dictionary.rebuild(source, stride, how.pop("url"), **how)
         facts = {}
         if place.path is not None:

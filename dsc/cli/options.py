@@ -141,13 +141,15 @@ def page_option(command: Command) -> Command:
         ctx = click.get_current_context()
         name, given = ctx.info_name or "", dict(ctx.params)
         page = str(local_path(report))
-        check_application(page, name)
+        check_application(page, name, bool(given["overwrite"]))
         summary = command(**options)
         write_application(page, Application(name, given, summary, command_line(ctx)))
         say(f"look at {page}", as_json=True)
 
     return click.option(
-        "--report", metavar="PAGE.html", help="Write a page with the images; must be new, or ours."
+        "--report",
+        metavar="PAGE.html",
+        help="Write a page with the images; --overwrite replaces one of ours.",
     )(run)
 
 

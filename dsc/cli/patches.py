@@ -19,6 +19,7 @@ from dsc.cli.options import (
     take,
 )
 from dsc.dictionary import image_notes
+from dsc.errors import counted
 from dsc.patches import PatchConfig, extract_patches
 from dsc.show import Terminal
 
@@ -48,6 +49,6 @@ def patches(images: tuple[str, ...], out: str, as_json: bool, **options: Any) ->
         "out": out,
         "seconds": time.perf_counter() - begin,
     }
-    cut = f"{source.n_patches:,} patches of diameter {source.diameter} in {out}"
+    cut = f"{counted(source.n_patches, 'patch', 'patches')} of diameter {source.diameter} in {out}"
     read = f"images read as {source.read_as}"
     answer(summary, as_json, cut, read, f"next: dsc learn {out} --out RUN")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isqrt
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from dsc.dictionary.learning import learn_many, learn_more
 from dsc.dictionary.loop import State
 from dsc.dictionary.model import Dictionary
 from dsc.errors import DscError, unknown_choice
+from dsc.images import Image, open_images
 from dsc.patches import ArrayPatches
 from dsc.pursuit import EMPTY, Codes
 
@@ -41,9 +43,9 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
     angles, (n_samples, n_components · n_angles): column m · n_angles + r is atom m rotated by
     2πr / n_angles; with `refine`, n_angles is 64 times that given.
 
-    With a `diameter`, samples are whole images, (n_samples, y, x) or a list of (y, x), and patches
-    of this diameter are cut out of them. The row of an image is the mean over its patches, of the
-    sizes of coefficients where `pool` is None.
+    With a `diameter`, samples are whole images, (n_samples, y, x) or a list of (y, x) and of paths,
+    and patches of this diameter are cut out of them; color becomes grey. The row of an image is the
+    mean over its patches, of the sizes of coefficients where `pool` is None.
 
     Parameters
     ----------
@@ -277,12 +279,17 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
         if self.diameter is None:
             yield self._patches(X, reset)
             return
-        if isinstance(X, np.ndarray) and X.ndim != 3:
-            raise DscError(f"X: found shape {X.shape}, need images (n_samples, y, x)")
-        images = [np.asarray(image) for image in X]
-        wrong = next((image.shape for image in images if image.ndim != 2), None)
-        if wrong or not images:
-            raise DscError(f"X: found an image of shape {wrong}, need images (y, x)")
+        if isinstance(X, np.ndarray) and X.ndim not in (3, 4):
+            raise DscError(
+                f"X: found shape {X.shape}, need images (n_samples, y, x) or (n_samples, y, x, "
+                "color)"
+            )
+        if isinstance(X, str | PathLike):
+            images = open_images(X)
+        else:
+            images = [_one_image(image) for image in X]
+        if not images:
+            raise DscError("X: found none, need images")
         cut = {name: getattr(self, name) for name in ("diameter", "stride", "center", "unit")}
         with patches_of(images, cut, config_of(self, LearnConfig)) as patches:
             yield patches
@@ -310,6 +317,17 @@ class RotationalDictionaryLearning(ShowsCard, TransformerMixin, BaseEstimator): 
                 "of diameter × diameter pixels"
             )
         return rows.reshape(len(rows), diameter, diameter)
+
+
+def _one_image(image: Any) -> Image:
+    """The image of one sample."""
+    found = open_images(image)
+    if len(found) != 1:
+        raise DscError(
+            f"X: found {len(found)} in one sample, need images of one each: (y, x), (y, x, color), "
+            "or a path"
+        )
+    return found[0]
 
 
 def check_pool(pool: str | None) -> str | None:

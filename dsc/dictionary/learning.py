@@ -62,8 +62,8 @@ def learn(
     ----------
     patches
         A patch set (or its path), or an array (patch, y, x) of NumPy, Dask, Zarr or xarray. With a
-        `diameter`, images: arrays (y, x), files, folders, Zarr and OME-Zarr arrays, one or several,
-        as `open_images` takes them.
+        `diameter`, images: arrays (y, x) of the same kinds, files, folders, Zarr and OME-Zarr
+        arrays, one or several. With `channel`, arrays (y, x, channel) of any number of them.
     n_atoms, sparsity
         Atoms in the dictionary, and at most in the code of a patch.
     run

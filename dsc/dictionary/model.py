@@ -33,7 +33,7 @@ from dsc.dictionary.plot import plot_atoms
 from dsc.dictionary.reconstruct import RebuildStep, Rebuilt, rebuild
 from dsc.dictionary.run import MODEL, Run
 from dsc.engine import open_engine, part_tasks
-from dsc.errors import DscError
+from dsc.errors import DscError, counted
 from dsc.patches import PatchSource, as_source
 from dsc.pursuit import Coder, Codes
 from dsc.show import Card, Stage, percent
@@ -224,9 +224,9 @@ class Dictionary:
             )
         if (n_found := getattr(source, "n_channels", 1)) != self.n_channels:
             raise DscError(
-                f"patches: found {n_found} channels, need {self.n_channels}, as the dictionary "
-                "has: cut them from images with so many (--channel), or learn from patches like "
-                "these"
+                f"patches: found {counted(n_found, 'channel')}, need {self.n_channels}, as the "
+                "dictionary has: cut them from images with so many (--channel), or learn from "
+                "patches like these"
             )
         if (source.center, source.unit) != (center, unit):
             found, wanted = (
@@ -235,8 +235,8 @@ class Dictionary:
             )
             raise DscError(
                 f"patches: found {found}, need {wanted}, as what the dictionary was learned from: "
-                f"cut them with center={center}, unit={unit}, or give the array itself, which is "
-                "prepared here"
+                f"cut them {_cut_so(center, unit)}, or give the array itself, which is prepared "
+                "here"
             )
         return source
 
@@ -402,6 +402,15 @@ class Dictionary:
             "atoms_sha256": self.sha256,
             **{name: _finite(getattr(self, name)) for name in ENERGIES},
         }
+
+
+def _cut_so(center: bool, unit: bool) -> str:
+    """How patches are to be cut, for the command line and for Python."""
+    words = " and ".join(
+        f"{'with' if wanted else 'without'} --{name}"
+        for name, wanted in (("center", center), ("unit", unit))
+    )
+    return f"{words} (in Python center={center}, unit={unit})"
 
 
 def _finite(value: float) -> float | None:

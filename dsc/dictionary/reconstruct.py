@@ -138,7 +138,7 @@ def rebuild(
         channels=colors or names,
         pixel_bytes=(56 + 16 * ROWS) * n_channels,
         measure=partial(measure_colors, n_colors=n_colors) if colors else measure_tile,
-        n_measures=len(MEASURES) * n_colors,
+        n_measures=0 if out is None else len(MEASURES) * n_colors,
         finish=None if out is None else finish_tile,
         identity=f"{coder.sha256} {coder.pursuit} {coder.sparsity} {coder.code_angles} "
         f"{step.center} {step.unit} {step.stride} {step.tolerance} {dtype.name}",

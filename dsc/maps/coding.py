@@ -11,7 +11,7 @@ from dsc.dictionary import Dictionary
 from dsc.errors import DscError
 from dsc.patches import cut_grid
 from dsc.pursuit import Coder, Codes
-from dsc.tiling import Window
+from dsc.tiling import Tiled, Window
 
 ROWS = 16  # rows of disks coded at a time
 
@@ -26,6 +26,35 @@ class Around:
     coef: NDArray[np.float64]
     # (y, x) 1, or 0 for a disk with a missing pixel, which has no code
     known: NDArray[np.float64]
+    # (2, y, x) energy that the codes leave of a disk, as prepared, and what it had; 0 if not known
+    energy: NDArray[np.float64]
+
+    def within(self, rows: slice, columns: slice, tops: tuple[range, range]) -> Around:
+        """Some of the disks, with these first rows and columns."""
+        some = np.s_[rows, columns]
+        energy = self.energy[:, rows, columns]
+        codes = (self.atom[some], self.angle[some], self.coef[some])
+        return Around(tops, *codes, self.known[some], energy)
+
+
+def energy_left(around: Around, window: Window, diameter: int) -> NDArray[np.float64]:
+    """(2, y, x) the energies of the disks around the pixels of a tile; 0 where there is no disk."""
+    maps = np.zeros((2, window.y.stop - window.y.start, window.x.stop - window.x.start))
+    here, there = [], []
+    for tops, part in zip(around.tops, (window.y, window.x), strict=True):
+        first = max(tops.start, part.start - diameter // 2)
+        last = max(first, min(tops.stop, part.stop - diameter // 2))
+        there.append(slice(first - tops.start, last - tops.start))
+        begin = first + diameter // 2 - part.start
+        here.append(slice(begin, begin + last - first))
+    maps[:, *here] = around.energy[:, *there]
+    return maps
+
+
+def share_of(done: Tiled) -> float:
+    """The share of the energy of all disks that their codes leave; 0 of nothing."""
+    left, energy = done.sums[-2:].tolist()
+    return left / energy if energy else 0.0
 
 
 def check_rotates(model: Dictionary) -> None:
@@ -93,14 +122,17 @@ def code_disks(window: Window, tops: tuple[range, range], how: HowToCode) -> Aro
     side = coder.basis.diameter
     (y0, x0), (rows, columns) = window.origin, tops
     pixels = window.pixels[:, columns.start - x0 : columns.stop - 1 - x0 + side]
-    parts, known = [], []
+    parts, known, energies = [], [], []
     for first in range(rows.start, rows.stop, ROWS):
         last = min(first + ROWS, rows.stop) - 1
         rows_of_disks = pixels[first - y0 : last - y0 + side]
         disks = cut_grid(rows_of_disks, side, 1, center=how.center, unit=how.unit)
         missing = np.isnan(disks).any(axis=1)
         disks[missing] = 0
-        parts.append(settled_codes(how, coder.basis.project(disks)))
+        codes = settled_codes(how, coder.basis.project(disks))
+        left = disks - coder.basis.reconstruct(coder.decode(codes))
+        energies.append([(one.astype(np.float64) ** 2).sum(1) for one in (left, disks)])
+        parts.append(codes)
         known.append(~missing)
     shape = (len(rows), len(columns), coder.sparsity)
     atom, angle, coef = (
@@ -114,6 +146,7 @@ def code_disks(window: Window, tops: tuple[range, range], how: HowToCode) -> Aro
         angle.astype(np.intp),
         np.where(used, coef, 0).astype(np.float64),
         np.concatenate(known).reshape(shape[:2]).astype(np.float64),
+        np.concatenate(energies, axis=1).reshape(2, *shape[:2]),
     )
 
 

@@ -19,7 +19,9 @@ from dsc.maps.coding import (
     check_rotates,
     code_disks,
     code_identity,
+    energy_left,
     how_to_code,
+    share_of,
 )
 from dsc.maps.directions import Directions, atom_directions
 from dsc.maps.orientation import code_directions, double_angles
@@ -55,8 +57,8 @@ class FeatureStep:
         return self.pool.margin + beyond
 
 
-def feature_tile(window: Window, step: FeatureStep) -> NDArray[np.float32]:
-    """(channel, y, x) the features of a tile, all those of one atom after another."""
+def feature_tile(window: Window, step: FeatureStep) -> tuple[NDArray[np.float32], Doubles]:
+    """(channel, y, x) the features of a tile, atom by atom, and (2, y, x) energies of its disks."""
     pool, tile = step.pool, (window.y, window.x)
     tops = (pool.tops(window.y, window.shape[0]), pool.tops(window.x, window.shape[1]))
     if step.directions is None:
@@ -70,7 +72,7 @@ def feature_tile(window: Window, step: FeatureStep) -> NDArray[np.float32]:
         values = atom_values(found, atom, shares, with_use=step.directions is None)
         means = pool.mean(values, tops, tile) / known
         maps.append(np.moveaxis(means, 2, 0).astype(np.float32))
-    return np.concatenate(maps)
+    return np.concatenate(maps), energy_left(found, window, pool.diameter)
 
 
 def atom_values(found: Around, atom: int, shares: Doubles, with_use: bool) -> Doubles:
@@ -101,12 +103,12 @@ def relative_codes(
     weight, angle = code_directions(found, step.directions, coder.code_angles)
     mean = step.around.mean(double_angles(weight, angle), (wide[0], wide[1]), (y, x))
     local = np.arctan2(mean[..., 1], mean[..., 0]) / 2
-    inner = tuple(
+    rows, columns = (
         slice(one.start - out.start, one.stop - out.start)
         for one, out in zip(tops, wide, strict=True)
     )
-    own = Around(tops, found.atom[inner], found.angle[inner], found.coef[inner], found.known[inner])
-    place = np.mod((angle[inner] - local[..., None]) * (ANGLES / np.pi), ANGLES)
+    own = found.within(rows, columns, tops)
+    place = np.mod((angle[rows, columns] - local[..., None]) * (ANGLES / np.pi), ANGLES)
     bins = np.arange(ANGLES)
     away = np.abs(np.mod(place[..., None] - bins + ANGLES / 2, ANGLES) - ANGLES / 2)
     return own, np.maximum(0, 1 - away)
@@ -155,7 +157,8 @@ def features(
     (channel, y, x), channels named such as "atom 0 energy", with the mean over the whole image as
     the coordinate `image_mean` (channel), which the OME-Zarr has as an array, too. NaN in the image
     is a missing pixel: disks with one do not count, and the maps are NaN there, and where no other
-    disk is near.
+    disk is near. The attribute `share` is the share of the energy of all disks that their codes
+    leave.
     """
     if kind not in KINDS:
         raise unknown_choice("kind", kind, KINDS)
@@ -176,12 +179,14 @@ def features(
         channels=channels,
         missing=True,
         means=True,
+        n_measures=2,
         pixel_bytes=4 * len(channels) + 8 * 16 * model.config.sparsity + 200,
         identity=f"{code_identity(how)} {kind} {sigma}",
     )
     done = map_tiles(source, job, Output.take(out, options), **options)
     maps = maps_array(done, channels)
-    return maps.assign_coords(image_mean=("channel", done.means))
+    means = done.means[: len(channels)]
+    return maps.assign_coords(image_mean=("channel", means)).assign_attrs(share=share_of(done))
 
 
 def feature_names(n_atoms: int, kind: str) -> tuple[str, ...]:

@@ -17,7 +17,9 @@ from dsc.maps.coding import (
     check_rotates,
     code_disks,
     code_identity,
+    energy_left,
     how_to_code,
+    share_of,
 )
 from dsc.maps.directions import Directions, atom_directions
 from dsc.maps.pooling import Pool, check_sigma
@@ -30,6 +32,7 @@ BINS = 60  # of the orientations of a neighbourhood, over 180 degrees
 ROUNDS = 4  # in which the atoms of a disk settle
 NEAR = 3  # bins on each side of a peak that belong to it
 WIDE = 10  # of a peak that is alone
+CROSSING = 0.3  # of the energy: what a second orientation has where two structures cross
 LEAST = 0.15  # of the energy of the first orientation: what a second one has at least
 
 Doubles = NDArray[np.float64]
@@ -59,22 +62,23 @@ def orientation_step(model: Dictionary, sigma: float | None) -> OrientationStep:
     )
 
 
-def orientation_tile(window: Window, step: OrientationStep) -> Doubles:
-    """(map, y, x) the maps of a tile; see `orientation`."""
+def orientation_tile(window: Window, step: OrientationStep) -> tuple[Doubles, Doubles]:
+    """(map, y, x) the maps of a tile (see `orientation`), and (2, y, x) energies of its disks."""
     pool, tile = step.pool, (window.y, window.x)
     tops = (pool.tops(window.y, window.shape[0]), pool.tops(window.x, window.shape[1]))
     around = code_disks(window, tops, step.how)
     weight, angle = code_directions(around, step.directions, step.how.coder.code_angles)
     known = pool.known(around, window)
+    seen = energy_left(around, window, pool.diameter)
     energy = pool.mean(code_energy(around, step.directions).sum(2), tops, tile)
     mean = pool.mean(double_angles(weight, angle), tops, tile)
     coherence = _divide(np.hypot(mean[..., 0], mean[..., 1]), energy)
     if not step.crossing:
         angle_of_all = np.degrees(np.arctan2(mean[..., 1], mean[..., 0])) / 2
-        return _where_known([angle_of_all, coherence, energy / known], known)
+        return _where_known([angle_of_all, coherence, energy / known], known), seen
     first, second, energy2 = two_peaks(pool.mean(histogram(weight, angle), tops, tile))
     second[energy2 == 0] = np.nan
-    return _where_known([first, coherence, energy / known, second, energy2 / known], known)
+    return _where_known([first, coherence, energy / known, second, energy2 / known], known), seen
 
 
 def _where_known(maps: list[Doubles], known: Doubles) -> Doubles:
@@ -203,8 +207,11 @@ def orientation(
     Dataset with dims (y, x): `angle`, degrees in [−90, 90], counter-clockwise, 0 being along x;
     `coherence` from 0 (none, or all directions) to 1; `energy` of the codes (of a dictionary
     learned with `unit`, its share of the energy of a disk); with more than one atom per patch
-    `angle2`, NaN where there is no second one, and `energy2`. NaN in the image is a missing pixel:
-    disks with one do not count, and all maps are NaN there, and where no other disk is near.
+    `angle2`, NaN where there is no second one, and `energy2`. On photographs a weak second one is
+    found at many pixels; where two structures cross, `energy2 > 0.3 * energy`. NaN in the image is
+    a missing pixel: disks with one do not count, and all maps are NaN there, and where no other
+    disk is near. Its attribute `share` is the share of the energy of all disks that their codes
+    leave.
     """
     model = as_dictionary(model)
     source = image_for(image, model.reading, model.n_channels, Pick.take(options))
@@ -220,6 +227,7 @@ def orientation(
         margin=step.pool.margin,
         channels=channels,
         missing=True,
+        n_measures=2,
         pixel_bytes=20 * BINS * step.crossing + 80 * coder.sparsity + 100,
         identity=f"{code_identity(step.how)} {sigma}",
     )
@@ -231,7 +239,7 @@ def orientation(
             name: maps[number].assign_attrs(units=units.get(name, ""))
             for number, name in enumerate(channels)
         }
-    )
+    ).assign_attrs(share=share_of(done))
 
 
 def _dataset(maps: dict[str, Any]) -> xarray.Dataset:

@@ -22,6 +22,7 @@ from dsc.patches.stored import open_patches
 
 PIECE_BYTES = 16 * 2**20  # of a lazy array, read at a time
 
+FROM_IMAGES = "to learn from images, say the diameter of their patches (diameter=11, --diameter)"
 _METHODS = ("part", "pixels", "read", "read_with_rest")
 
 
@@ -186,7 +187,7 @@ def _check_array(array: Any) -> None:
     if len(shape) not in (3, 4) or shape[1] != shape[2] or 0 in shape[3:]:
         raise DscError(
             f"patches: found shape {tuple(shape)}, need (patch, diameter, diameter), or with "
-            "channels after them"
+            f"channels after them; {FROM_IMAGES}"
         )
     if np.dtype(dtype).kind not in "fiub":
         raise DscError(f"patches: found dtype {dtype}, need real numbers")
@@ -229,7 +230,12 @@ def as_source(patches: Any, center: bool = False, unit: bool = False) -> PatchSo
     if isinstance(patches, str | os.PathLike):
         return open_patches(patches)
     if isinstance(patches, list | tuple):
-        patches = np.asarray(patches)
+        try:
+            patches = np.asarray(patches)
+        except ValueError as error:
+            raise DscError(
+                f"patches: found {len(patches)} of different shapes, need them alike; {FROM_IMAGES}"
+            ) from error
     if hasattr(patches, "data_vars"):
         raise DscError(
             "patches: found an xarray dataset, need one array (patch, y, x) of it, or the path of "

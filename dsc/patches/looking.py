@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -18,7 +18,7 @@ from dsc.images import Image, Inputs, image_problem, scan_inputs
 from dsc.patches.config import PatchConfig
 from dsc.patches.reading import LEAST, SAMPLE, range_of, sampled, with_range
 from dsc.patches.scan import Band, Grid, Scan, bands_of, join_bands, scan_band
-from dsc.show import Stage
+from dsc.show import Event, Notice, Stage
 
 TASK_PIXELS = 2**22  # that a task looks at, about
 
@@ -132,7 +132,7 @@ def _in_one(name: str, lines: list[str]) -> list[str]:
     reason = lines[0].partition(": ")[2]
     return [
         f"{name}: was read as a stack of images; {len(lines)} of them: {reason}; if its last axis "
-        "are channels, say which (--channel all)"
+        'are channels, say which (channel="all", --channel all)'
     ]
 
 
@@ -173,7 +173,7 @@ def _open(
     images = [planes[i : i + n_channels] for i in range(0, len(planes), n_channels)]
     if config.per_class is not None and any(image[0].label is None for image in images):
         problems.append("per_class: found images without a class, need one folder per class")
-    masks = _masks(images, config.masks, problems)
+    masks = _masks(images, config.masks, problems, engine.report)
     if len(config.masks) > 1 and not _is_sorted(inputs):
         problems.append(
             "mask: found images that are not given in the order of their paths, need them so: "
@@ -216,7 +216,12 @@ def _is_sorted(inputs: Any) -> bool:
     return paths == sorted(paths)
 
 
-def _masks(images: list[list[Image]], masks: list[Any], problems: list[str]) -> list[Image | None]:
+def _masks(
+    images: list[list[Image]],
+    masks: list[Any],
+    problems: list[str],
+    report: Callable[[Event], None],
+) -> list[Image | None]:
     """The mask of each image: one for all, or as many as there are images."""
     if not masks:
         return [None] * len(images)
@@ -226,8 +231,9 @@ def _masks(images: list[list[Image]], masks: list[Any], problems: list[str]) -> 
         found += some
         problems += [f"mask: {problem}" for problem in wrong]
     wrong = [problem for problem in problems if problem.startswith("mask: ")]
-    if len(found) == 1:
+    if len(found) == 1 and len(images) > 1:
         found = found * len(images)
+        report(Notice(f"mask: one is given, and taken for all {len(images)} images"))
     if len(found) != len(images) and not wrong:
         problems.append(f"mask: found {len(found)}, need one, or one for each of {len(images)}")
     pairs = list(zip(images, found, strict=False))

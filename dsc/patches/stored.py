@@ -142,7 +142,8 @@ def open_patches(url: str | PathLike[str]) -> StoredPatches:
     if Path(url).suffix.lower() in SUFFIXES and Path(url).is_file():
         raise DscError(
             f"{url}: found an image, need a patch set: cut patches out of it first (`dsc patches "
-            f"{url} --out patches.zarr`), or learn from it with a diameter (`dsc learn --diameter`)"
+            f"{url} --out patches.zarr`), or learn from it with a diameter (`dsc learn --diameter "
+            "11`, diameter=11)"
         )
     patches = of_store(open_store(url, "patches"))
     _check_stored(patches)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dsc.dictionary import load_dictionary
 from dsc.errors import DscError
 from dsc.images import ALL, to_grey
+from dsc.maps import CROSSING
 from dsc.report.images import direction_wheel, grey, paint_directions, signed, strength_of
 from dsc.report.render import Page, Place
 from dsc.report.views import View, view_image, view_maps
@@ -49,9 +50,12 @@ class _Content:
     kind: str = ""  # of the row of images
 
 
-def check_application(page: str, name: str) -> None:
-    """Refuse, before any work, a page that could not be written."""
-    Place.page(page).check(_kind(name))
+def check_application(page: str, name: str, overwrite: bool) -> None:
+    """Refuse, before any work, a page that could not be written, or is there already."""
+    place = Place.page(page)
+    place.check(_kind(name))
+    if place.html.exists() and not overwrite:
+        raise DscError(f"{page}: exists already: choose another --report, or give --overwrite")
 
 
 def write_application(page: str, application: Application) -> dict[str, Any]:
@@ -154,6 +158,7 @@ def _describe_inpaint(view: View, application: Application) -> _Content:
     holes[missing] = HOLE
     n_missing = application.summary["n_missing"]
     facts = {
+        "share": application.summary["share"],
         "missing": n_missing / math.prod(view.shape),
         "n_missing": n_missing,
         "seconds": application.summary["seconds"],
@@ -164,6 +169,7 @@ def _describe_inpaint(view: View, application: Application) -> _Content:
         "Known pixels stay as they are.",
         facts,
         [
+            ("energy left beside the holes", "share", ".2%"),
             ("of the pixels missing", "missing", ".2%"),
             ("pixels filled", "n_missing", ","),
             ("seconds", "seconds", ".1f"),
@@ -202,14 +208,20 @@ def _describe_orientation(view: View, application: Application) -> _Content:
     known = ~np.isnan(maps["energy"])
     energy = maps["energy"].astype(np.float64)
     total = float(energy[known].sum())
-    crossing = float((maps["energy2"][known] > 0).mean()) if "energy2" in maps else None
+    crossing = None
+    if "energy2" in maps:
+        crossing = float((maps["energy2"] > CROSSING * energy)[known].mean())
     coherent = float((maps["coherence"] * energy)[known].sum())
     facts = {
+        "share": application.summary["share"],
         "coherence": coherent / total if total else 0.0,
         "crossing": crossing,
         "seconds": application.summary["seconds"],
     }
-    key = [("mean coherence, by energy", "coherence", ".2f")]
+    key = [
+        ("energy of patches left", "share", ".2%"),
+        ("mean coherence, by energy", "coherence", ".2f"),
+    ]
     images = [
         (grey(view.pixels, *view.span), "the image", "the image"),
         (
@@ -219,7 +231,7 @@ def _describe_orientation(view: View, application: Application) -> _Content:
         ),
     ]
     if crossing is not None:
-        key.append(("of the pixels, two directions", "crossing", ".1%"))
+        key.append(("of the pixels, two strong directions", "crossing", ".1%"))
         second = {"energy": maps["energy2"], "coherence": np.ones(energy.shape)}
         painted = paint_directions(maps["angle2"], strength_of(second))
         images.append((painted, "the second direction in color", "the second one, where two cross"))
@@ -246,6 +258,7 @@ def _describe_features(view: View, application: Application) -> _Content:
         drawn = grey(one, 0.0, float(np.nanmax(one)) or 1.0)
         images.append((drawn, f"map of {names[channel]}", names[channel]))
     facts = {
+        "share": application.summary["share"],
         "n_channels": len(names),
         "n_shown": len(order),
         "pooling": application.options["kind"],
@@ -257,6 +270,7 @@ def _describe_features(view: View, application: Application) -> _Content:
         "The strongest are shown, each in its own contrast, white being most.",
         facts,
         [
+            ("energy of patches left", "share", ".2%"),
             ("channels", "n_channels", ","),
             ("shown, strongest first", "n_shown", ","),
             ("kind", "pooling", ""),

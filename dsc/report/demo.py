@@ -84,8 +84,7 @@ def closing_words(demo: Demo) -> str:
             f"  noise of σ = {noise['sigma']} removed: PSNR {noise['before']:.2f} dB before, "
             f"{noise['after']:.2f} dB after",
             f"\nlook at {demo.folder / 'index.html'}",
-            "then try: dsc patches YOUR_IMAGES --out patches.zarr --min-std 0.1 --unit",
-            "          dsc learn patches.zarr --out run",
+            "then try: dsc learn YOUR_IMAGES --diameter 11 --center --out run",
             "          dsc denoise YOUR_IMAGE --out clean.png",
         ]
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import binary_dilation
 
 from dsc.dictionary import Dictionary, as_dictionary
 from dsc.engine import Engine, open_engine
@@ -38,7 +39,8 @@ from dsc.restore.pixels import (
     scan,
 )
 from dsc.restore.result import Restored, keep
-from dsc.tiling import PICKED, Output, Pick, TileJob, Window, map_tiles
+from dsc.show import Notice
+from dsc.tiling import PICKED, Output, Pick, Tiled, TileJob, Window, map_tiles
 
 # error per pixel at which coding stops, in units of the variance of the known pixels
 LEVELS = tuple(float(level) for level in np.geomspace(0.3, 0.03, 12) ** 2)
@@ -87,6 +89,7 @@ class Round:
 
     coder: Coder
     tolerance: float  # error per pixel at which coding stops
+    is_last: bool = False  # in which is seen what the codes leave of known pixels
 
     def code(self, coords: Floats) -> tuple[Floats, Floats]:
         """Disks coded to the tolerance, weighted by the inverse of their noise."""
@@ -121,7 +124,8 @@ def inpaint(
 
     Returns
     -------
-    As in `denoise`. Known pixels keep their values.
+    As in `denoise`. Known pixels keep their values. An image without a missing pixel is refused if
+    there is no mask, or with `out`.
 
     Examples
     --------
@@ -152,8 +156,10 @@ def inpaint_image(
     with open_engine(**how) as engine:
         found = scan(subject, engine)
         facts = {"n_missing": found.n_missing}
-        if out.url is not None and not found.n_missing:
+        if not found.n_missing and (mask is None or out.url is not None):
             raise DscError(f"{subject.image.name}: {NOTHING}")
+        if not found.n_missing:
+            engine.report(Notice(f"{subject.image.name}: {NOTHING}"))
         varies = (found.low < found.high) & bool(found.n_missing)
         places = subject.sample(config.seed, config.diameter)
         fillers = []
@@ -171,8 +177,8 @@ def inpaint_image(
             fillers.append(Filler(group, differ, coder))
         step = InpaintStep(tuple(fillers), subject.dtype)
         if subject.is_small:
-            whole = _fill_whole(subject.window(places[0]), step, engine)
-            return keep(subject, whole, facts, out, engine, NAME)
+            whole, share = _fill_whole(subject.window(places[0]), step, engine)
+            return keep(subject, whole, {"share": share, **facts}, out, engine, NAME)
         job = TileJob(
             NAME,
             inpaint_tile,
@@ -180,6 +186,7 @@ def inpaint_image(
             margin=step.margin,
             channels=subject.channels,
             pixel_bytes=PIXEL_BYTES * max(len(f.varies) for f in fillers),
+            n_measures=0 if out.url is None else 2,
             identity=step.identity,
             tile=TILE,
             raw=True,
@@ -187,7 +194,8 @@ def inpaint_image(
             beside=subject.mask,
             dtype=subject.dtype.name,
         )
-        return Restored.of(subject, map_tiles(subject.image, job, out, scheduler=engine), facts)
+        done = map_tiles(subject.image, job, out, scheduler=engine)
+        return Restored.of(subject, done, {"share": _share_of([done]), **facts})
 
 
 def known_of(window: Window, color: int) -> NDArray[Any]:
@@ -210,9 +218,21 @@ def _scale_of(parts: Sequence[NDArray[Any]]) -> Scale:
     return Scale(float(known.mean()), float(known.std()) or 1.0)
 
 
-def _fill_whole(window: Window, step: InpaintStep, engine: Engine) -> NDArray[Any]:
-    """(channel, y, x) a small image, round by round."""
+def beside_holes(missing: Mask) -> Mask:
+    """(y, x, channel) known pixels with a missing one among the eight around them."""
+    return np.asarray(binary_dilation(missing, np.ones((3, 3, 1))) & ~missing)
+
+
+def _share_of(parts: Sequence[Tiled]) -> float:
+    """The share of the energy of known pixels beside holes that codes leave; 0 of nothing."""
+    left, energy = np.sum([done.sums[-2:] for done in parts], axis=0).tolist() if parts else (0, 0)
+    return left / energy if energy else 0.0
+
+
+def _fill_whole(window: Window, step: InpaintStep, engine: Engine) -> tuple[NDArray[Any], float]:
+    """(channel, y, x) a small image, round by round, and the share of energy left."""
     result = as_it_is(window, step.dtype)
+    last = []
     for filler in step.fillers:
         pixels, missing = filler.group.pixels_of(window)
         filled = roughly = filler.group.fill(pixels, missing)
@@ -222,7 +242,7 @@ def _fill_whole(window: Window, step: InpaintStep, engine: Engine) -> NDArray[An
                 job = TileJob(
                     f"round {number} of {len(LEVELS)}",
                     round_tile,
-                    Round(filler.coder, level),
+                    Round(filler.coder, level, number == len(LEVELS)),
                     margin=filler.coder.basis.diameter - 1,
                     channels=tuple(f"filled {color}" for color in filler.group.colors),
                     pixel_bytes=PIXEL_BYTES * len(filler.group.colors),
@@ -231,51 +251,75 @@ def _fill_whole(window: Window, step: InpaintStep, engine: Engine) -> NDArray[An
                     beside=holes,
                 )
                 source = Image("image", None, window.shape, filled)
-                values = map_tiles(source, job, scheduler=engine).values
-                assert values is not None
-                filled = np.moveaxis(values, 0, 2)
+                done = map_tiles(source, job, scheduler=engine)
+                assert done.values is not None
+                filled = np.moveaxis(done.values, 0, 2)
+            last.append(done)
         _put(result, missing, np.where(filler.varies, filled, roughly), filler.group)
-    return result
+    return result, _share_of(last)
 
 
-def round_tile(window: Window, step: Round) -> Floats:
-    """(channel, y, x) a tile with its missing pixels filled anew, known ones as they are."""
+def round_tile(window: Window, step: Round) -> Floats | tuple[Floats, NDArray[np.float64]]:
+    """(channel, y, x) a tile with its missing pixels filled anew, known ones as they are.
+
+    In the last round with the energy left beside holes: see `energy_left`.
+    """
     assert window.beside is not None
     own, missing = window.inner(), window.beside[window.place]
-    if not missing.any():
-        return np.moveaxis(own, 2, 0)
-    new = average_disks((window.mirrored(),), step.coder.basis, step.code)
-    return np.moveaxis(np.where(missing, new, own), 2, 0)
+    near = beside_holes(window.beside)[window.place] & step.is_last
+    filled, seen = own, np.zeros((2, *own.shape[:2]))
+    if (missing | near).any():
+        new = average_disks((window.mirrored(),), step.coder.basis, step.code)
+        filled, seen = np.where(missing, new, own), energy_left(new, own, near)
+    maps = np.moveaxis(filled, 2, 0)
+    return (maps, seen) if step.is_last else maps
 
 
-def inpaint_tile(window: Window, step: InpaintStep) -> NDArray[Any]:
-    """(channel, y, x) a tile of a large image after all rounds."""
+def energy_left(coded: Floats, known: Floats, near: Mask) -> NDArray[np.float64]:
+    """(2, y, x) energy that the codes leave of known pixels beside holes, and what they have.
+
+    Over all channels; zero is the mean of the known pixels.
+    """
+    parts = [np.where(near, one, 0).astype(np.float64) for one in (known - coded, known)]
+    return np.stack([(one**2).sum(2) for one in parts])
+
+
+def inpaint_tile(window: Window, step: InpaintStep) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """(channel, y, x) a tile of a large image after all rounds, and what is left beside holes."""
     result, place = as_it_is(window, step.dtype), window.place
+    seen = np.zeros((2, *result.shape[1:]))
     for filler in step.fillers:
         pixels, missing = filler.group.pixels_of(window)
-        if missing[place].any():
+        near = beside_holes(missing)
+        if (missing | near)[place].any():
             filled = roughly = filler.group.fill(pixels, missing)
             if filler.coder is not None:
                 filled = roughly.copy()
-                fill_window(filled, missing, window, filler.coder)
+                seen += fill_window(filled, missing, near, window, filler.coder)
             filled = np.where(filler.varies, filled, roughly)
             _put(result, missing[place], filled[place], filler.group)
-    return result
+    return result, seen
 
 
-def fill_window(filled: Floats, missing: Mask, window: Window, coder: Coder) -> None:
+def fill_window(
+    filled: Floats, missing: Mask, near: Mask, window: Window, coder: Coder
+) -> NDArray[np.float64]:
     """All rounds, each where those after it need it for the tile; `filled` is changed.
 
     Every round is that of the whole image: it sees the image as the round before left it, mirrored
-    where it ends.
+    where it ends. What is returned is that of `energy_left` after the last one, (2, y, x) of the
+    tile.
     """
     edge = coder.basis.diameter - 1
+    seen = np.zeros((2, *filled.shape[:2]))
     for number, level in enumerate(LEVELS, 1):
+        step = Round(coder, level, number == len(LEVELS))
         beyond = (len(LEVELS) - number) * edge
         around = tuple(
             slice(max(0, part.start - beyond), part.stop + beyond) for part in window.place
         )
-        holes = np.asarray(missing[around].any(axis=2))
+        wanted = missing | near if step.is_last else missing
+        holes = np.asarray(wanted[around].any(axis=2))
         rows, columns = (np.flatnonzero(holes.any(axis)) for axis in (1, 0))
         if not rows.size:
             continue
@@ -287,10 +331,12 @@ def fill_window(filled: Floats, missing: Mask, window: Window, coder: Coder) -> 
         cut = tuple(slice(max(0, a), b) for a, b in outer)
         size = filled.shape[:2]
         ends = [(max(0, -a), max(0, b - n)) for (a, b), n in zip(outer, size, strict=True)]
-        seen = np.pad(filled[cut], [*ends, (0, 0)], mode="symmetric")
-        step = Round(coder, level)
-        new = average_disks((seen,), coder.basis, step.code)
+        padded = np.pad(filled[cut], [*ends, (0, 0)], mode="symmetric")
+        new = average_disks((padded,), coder.basis, step.code)
+        if step.is_last:
+            seen[:, *box] = energy_left(new, filled[box], near[box])
         filled[box] = np.where(missing[box], new, filled[box])
+    return seen[:, *window.place]
 
 
 def _put(result: NDArray[Any], missing: Mask, filled: Floats, group: Group) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dsc.counter import uniform_bits
 from dsc.dictionary import Dictionary, LearnConfig, learn_many
 from dsc.engine import Engine
-from dsc.errors import DscError
+from dsc.errors import DscError, counted
 from dsc.images import ALL, COLOR_NAMES, Channels, Image, Joined
 from dsc.patches import ArrayPatches
 from dsc.pursuit import Coder
@@ -73,9 +73,9 @@ def groups_of(
         order = _order_of(model, n_colors)
     if len(order) != model.n_channels or sorted(order) != list(range(n_colors)):
         raise DscError(
-            f"{image.name}: found {n_colors} colors, need the {model.n_channels} channels of the "
-            "model: say which (--channel), or give a model of one channel, which restores each "
-            "color by itself"
+            f"{image.name}: found {counted(n_colors, 'color')}, need the {model.n_channels} "
+            "channels of the model: say which (--channel), or give a model of one channel, which "
+            "restores each color by itself"
         )
     return [tuple(order)]
 

@@ -171,7 +171,7 @@ def open_subject(image: Any, mask: Any, model: Dictionary | None, pick: Pick) ->
     """An image by a path, a URL or an array, read as its model was learned, with its mask."""
     reading, n_channels = (model.reading, model.n_channels) if model else ({}, 1)
     source = image_for(image, reading, n_channels, pick, raw=True)
-    fill = Pick(missing_as_fill=pick.missing_as_fill)
+    fill = Pick(missing_as_fill=True) if pick.missing_as_fill else None
     subject = Subject(source, None if mask is None else as_image(mask, True, fill))
     if not source.in_memory:
         is_joined, like = isinstance(source.source, Joined), subject.like

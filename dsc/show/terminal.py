@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from dsc.show.events import Event
+from dsc.show.events import Event, Place
 
 
 class Terminal:
@@ -16,10 +16,15 @@ class Terminal:
     ----------
     lines_of
         The kinds of events that have lines of their own; a bar shows all kinds.
+    is_brief
+        Whether a line says of a round what a bar says: no numbers in units that people do not know.
     """
 
-    def __init__(self, lines_of: tuple[type[Event], ...] = (Event,)) -> None:
-        self.lines_of = lines_of
+    def __init__(
+        self, lines_of: tuple[type[Event], ...] = (Event,), is_brief: bool = False
+    ) -> None:
+        self.lines_of, self.is_brief = lines_of, is_brief
+        self._place = ""  # that was said last
         self._bar: Any = None
         self._last_line: dict[type[Event], float] = {}
 
@@ -49,6 +54,12 @@ class Terminal:
         waits = not event.is_last and now - self._last_line.get(kind, -1e9) < event.line_every
         if waits or not isinstance(event, self.lines_of) or not (line := event.line()):
             return
+        if isinstance(event, Place):
+            if line == self._place:
+                return
+            self._place = line
+        if self.is_brief and (bar := event.bar()) is not None:
+            line = bar[1]
         self._last_line[kind] = -1e9 if event.is_last else now
         self.close()
         sys.stderr.write(line + "\n")

@@ -24,7 +24,9 @@ TASKS = 4  # tiles per thread, at least, while they are not smaller than SMALL
 SMALL = 128
 BOUNDS = 3  # numbers kept of a map: its sum, its least and its largest value
 
-TileFunction = Callable[[Window, Any], NDArray[Any]]
+Maps = NDArray[Any]  # (map, y, x)
+TileFunction = Callable[[Window, Any], Maps | tuple[Maps, Maps]]
+Measure = Callable[[Window, Maps], Maps]
 Finish = Callable[[NDArray[np.float32], Any], NDArray[Any]]
 
 
@@ -37,7 +39,8 @@ class TileJob:
     name
         What it does, in words for people, such as "rebuild the image".
     function
-        Module-level `function(window, step)`: (map, y, x) of the window's tile.
+        Module-level `function(window, step)`: (map, y, x) of the window's tile, alone or with its
+        measures (measure, y, x).
     step
         What all tiles share; it travels to other processes.
     margin
@@ -47,14 +50,14 @@ class TileJob:
     pixel_bytes
         Memory that the function takes for each pixel of a window.
     measure
-        Module-level `measure(window, maps)`: further (map, y, x) of which only sums, least and
-        largest values are kept.
+        Module-level `measure(window, maps)`: measures, of which only sums, least and largest values
+        are kept; not if the function gives them.
     n_measures
-        How many maps `measure` gives, if there is a `finish`.
+        How many measures a store has of each tile, so that a resumed run has those of all; 0 if
+        `measure` gives them again.
     finish
         Module-level `finish(maps, step)`: what is kept of float32 maps, in `dtype`, once they are
-        measured; by default they are kept as they are. A store then has the measures of each tile,
-        so that a resumed run has those of all.
+        measured; by default they are kept as they are.
     identity
         What of `step` decides the values, as text: by it an unfinished store is continued.
     tile
@@ -84,7 +87,7 @@ class TileJob:
     margin: int
     channels: tuple[str, ...]
     pixel_bytes: int = 64
-    measure: TileFunction | None = None
+    measure: Measure | None = None
     n_measures: int = 0
     finish: Finish | None = None
     identity: str = ""
@@ -199,8 +202,7 @@ def map_tiles(
         if job.checked:
             _check_pixels(image, tile, job, engine)
         shape = (len(job.channels), *image.shape)
-        n_numbers = BOUNDS * job.n_measures if job.finish else 0
-        about = _attributes(image, job)
+        about, n_numbers = _attributes(image, job), BOUNDS * job.n_measures
         store = out.open(shape, job.dtype, tile, about, n_numbers, job.means)
         if out.resume:  # in the tiles it was begun with; those of a small image end with it
             tile = CELL * _power_of_two(-(-max(store.chunks(VALUES)[1:]) // CELL))
@@ -297,12 +299,13 @@ def run_tile(part: _Part, shared: _Shared) -> _Done:
         window = job.cut(shared.image, part.y, part.x)
     kept, seen = _written(part, shared)
     if kept is None:
-        maps = np.asarray(job.function(window, job.step))
+        found = job.function(window, job.step)
+        maps, measures = found if isinstance(found, tuple) else (found, None)
         maps = maps.astype(np.float32 if job.finish else job.dtype, copy=False)
-        seen = _measured(window, maps, job)
+        seen = _measured(window, maps, job) if measures is None else _bounds(measures, job.tile)
         kept = maps if job.finish is None else np.asarray(job.finish(maps, job.step), job.dtype)
         if isinstance(place, Store):
-            if job.finish:
+            if job.n_measures:
                 at = (0, part.y.start // job.tile, part.x.start // job.tile)
                 place.write(MEASURES, at, seen.reshape(-1, 1, 1))
             place.write(VALUES, (0, part.y.start, part.x.start), kept)
@@ -342,7 +345,7 @@ def _written(part: _Part, shared: _Shared) -> tuple[NDArray[Any] | None, Sums | 
     row, column = part.y.start // job.tile, part.x.start // job.tile
     every = slice(0, BOUNDS * job.n_measures), slice(row, row + 1), slice(column, column + 1)
     try:
-        seen = store.read(MEASURES, every).reshape(BOUNDS, -1) if job.finish else None
+        seen = store.read(MEASURES, every).reshape(BOUNDS, -1) if job.n_measures else None
         return store.read(VALUES, (slice(0, len(job.channels)), part.y, part.x)), seen
     except DscError:
         return None, None

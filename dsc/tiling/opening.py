@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsc.errors import DscError, count_problem
+from dsc.errors import DscError, count_problem, counted
 from dsc.images import (
     ALL,
     COLOR_NAMES,
@@ -63,12 +63,14 @@ PICKED = tuple(one.name for one in fields(Pick))
 ANY = Pick()
 
 
-def as_image(image: Any, raw: bool = False, pick: Pick = ANY) -> Image:
+def as_image(image: Any, raw: bool = False, wanted: Pick | None = None) -> Image:
     """One image of a path, a URL, an `Image`, or an array (y, x), taken as it is.
 
     A raw array keeps its type, and may have two to four channels, the last of two or four being
     alpha: (y, x, channel); others become grey. Raw planes of three channels are joined as colors.
+    An error names what can be wanted, if anything can.
     """
+    pick = wanted or ANY
     if isinstance(image, Image):
         return _unpicked(image, pick)
     if isinstance(image, str | os.PathLike):
@@ -76,7 +78,7 @@ def as_image(image: Any, raw: bool = False, pick: Pick = ANY) -> Image:
         if raw and pick.channel is None and pick.page is None:
             is_color = len(_planes(image, pick)) == N_COLORS
             read = replace(pick, channel=ALL) if is_color else pick
-        planes = _one(_planes(image, read), image, read)
+        planes = _one(_planes(image, read), image, read, wanted is not None)
     elif pick.channel is None:
         return _array_image(image, raw, pick)
     else:
@@ -124,8 +126,8 @@ def image_for(
         return _whole_of(planes) or join_channels(planes)
     if len(planes) != n_channels:
         raise DscError(
-            f"{planes[0].name}: found {len(planes)} channels, need {n_channels}, as the dictionary "
-            "has: say which (--channel), or learn from images like this one"
+            f"{planes[0].name}: found {counted(len(planes), 'channel')}, need {n_channels}, as the "
+            "dictionary has: say which (--channel), or learn from images like this one"
         )
     if "ranges" in reading:
         planes = [
@@ -192,17 +194,17 @@ def _planes(image: Any, pick: Pick) -> list[Image]:
     return open_images(image, channel=pick.channel, **how)
 
 
-def _one(planes: list[Image], image: Any, pick: Pick) -> list[Image]:
+def _one(planes: list[Image], image: Any, pick: Pick, has_options: bool = True) -> list[Image]:
     """The channels of the one image that is meant."""
     n_channels = planes[0].n_channels
     n_images = len(planes) // n_channels
     if pick.page is not None and pick.page >= n_images:
         raise DscError(f"page: found {pick.page}, need at most {n_images - 1}: those of {image}")
     if pick.page is None and n_images > 1:
-        raise DscError(
-            f"{image}: found {n_images} images, need one: say which one (--page), or if they are "
-            "channels, which channel (--channel)"
-        )
+        remedy = "say which one (--page), or if they are channels, which channel (--channel)"
+        if not has_options:
+            remedy = "take one of them out"
+        raise DscError(f"{image}: found {n_images} images, need one: {remedy}")
     first = (pick.page or 0) * n_channels
     return planes[first : first + n_channels]
 

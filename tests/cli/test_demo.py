@@ -37,7 +37,7 @@ def test_demo__ends_with_the_two_numbers_and_what_to_try_next(demo):
         assert re.search(rf"{kind} +{re.escape(said)}", end)
         assert f"PSNR {summary['rebuilt'][kind]['psnr']:.2f} dB" in end
     assert str(folder / "index.html") in end
-    assert re.search(r"try.*dsc patches", end)
+    assert re.search(r"try.*dsc learn YOUR_IMAGES --diameter 11", end)
 
 
 def test_demo__what_it_tells_to_try_is_understood(demo):

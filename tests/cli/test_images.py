@@ -409,6 +409,26 @@ def test_config__pairs_are_lists_of_two(folder, tmp_path, dsc):
     assert "range: found [0], need a list of 2 values" in refused.stderr
 
 
+def test_progress__says_where_once_and_no_error_in_unknown_units(dsc, folder, tmp_path):
+    words = ["--diameter", 7, "--n-atoms", 3, "--n-iterations", 1]
+    said = dsc("learn", folder / "clean.png", "--out", tmp_path / "run", *words).stderr
+    assert said.count("running on") == 1
+    said = dsc("denoise", folder / "noisy.png", "--out", tmp_path / "a.png", *words).stderr
+    assert "mse" not in said
+    assert "iteration 1 of 1: " in said
+
+
+def test_patches__one_mask_for_all_images_is_said(dsc, folder, tmp_path):
+    np.save(tmp_path / "ones.npy", np.ones((48, 56), np.uint8))
+    words = ["--mask", tmp_path / "ones.npy", "--diameter", 7, "--per-image", 1]
+    images = [folder / "noisy.png", folder / "clean.png"]
+    result = dsc("patches", *images, "--out", tmp_path / "a.zarr", *words)
+    assert "mask: one is given, and taken for all 2 images" in result.stderr
+    result = dsc("patches", images[0], "--out", tmp_path / "b.zarr", *words)
+    assert "mask: one" not in result.stderr
+    assert "1 patch of diameter 7" in result.stdout
+
+
 @pytest.fixture(scope="module")
 def channels(folder):
     """An OME-Zarr of two levels with five channels, and a model of two of them."""
@@ -470,6 +490,10 @@ def test_channels__what_is_refused_names_options_that_there_are(
     assert not any(tmp_path.iterdir())
     for option in re.findall(r"\((--[a-z]+)\)", result.stderr):
         assert option in dsc(command, "--help").stdout
+    if command == "inpaint":  # a mask has no options
+        out = ["--out", tmp_path / "a.zarr", "--mask", image]
+        refused = dsc(command, folder / "clean.png", *out).stderr
+        assert "found 5 images, need one: take one of them out" in refused
     words = [] if command == "inpaint" else ["--page", "2"]
     if words:
         result = run(dsc, folder, command, image, tmp_path / "a.zarr", *words)

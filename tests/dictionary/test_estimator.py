@@ -470,6 +470,20 @@ def test_images__are_learned_from_and_classified(scenes):
     assert clone(estimator).set_params(pool=None).fit(scenes).transform(scenes).shape == (12, 240)
 
 
+def test_images__may_be_in_color_or_paths_in_any_order(scenes, tmp_path):
+    estimator = dsc.RotationalDictionaryLearning(
+        4, 1, max_iter=1, diameter=7, stride=3, center=True, pool="angles", sparse_output=False
+    )
+    grey = [np.float32(one) for one in scenes[:4]]
+    expected = estimator.fit(grey).transform(grey)
+    paths = [tmp_path / f"{name}.npy" for name in "dbca"]
+    for path, one in zip(paths, grey, strict=True):
+        np.save(path, one)
+    np.testing.assert_allclose(estimator.transform(paths), expected, rtol=1e-6)
+    colors = np.stack([np.stack([one] * 3, axis=2) for one in grey])
+    np.testing.assert_allclose(estimator.transform(colors), expected, rtol=1e-4)
+
+
 def test_images__that_are_none_are_refused(scenes):
     estimator = dsc.RotationalDictionaryLearning(4, 1, max_iter=1, diameter=7)
     for bad in (scenes[0], [scenes], []):

@@ -143,5 +143,21 @@ def test_images__an_array_of_many_channels_is_refused_in_one_line_and_learned_if
     text = str(error.value)
     assert text.count("\n") == 1
     assert "found 70 × 5 pixels" in text
-    assert "if its last axis are channels, say which (--channel all)" in text
+    assert 'if its last axis are channels, say which (channel="all", --channel all)' in text
     assert dsc.learn(many, **OPTIONS, **CUT, channel="all").n_channels == 5
+
+
+@pytest.mark.parametrize("shapes", [[(60, 70)], [(60, 70), (40, 50)], [(60, 70)] * 2])
+def test_images__without_a_diameter_are_told_to_give_it(shapes):
+    images = [np.zeros(shape, np.float32) for shape in shapes]
+    with pytest.raises(dsc.DscError, match=r"to learn from images, say the diameter .*diameter=11"):
+        dsc.learn(images[0] if len(images) == 1 else images, **OPTIONS)
+
+
+def test_encode__says_how_to_cut_patches_for_the_command_line_too(image, tmp_path):
+    model = dsc.learn(image, **OPTIONS, **CUT)
+    raw = dsc.extract_patches(image, tmp_path / "a.zarr", dsc.PatchConfig(diameter=7, stride=3))
+    with pytest.raises(
+        dsc.DscError, match=r"cut them with --center and without --unit \(in Python"
+    ):
+        model.encode(raw)

@@ -76,7 +76,7 @@ def test_orientation__of_channels_is_theirs():
 
 @pytest.mark.parametrize("use", ["rebuild", "orientation", "features"])
 def test_model__of_another_number_of_channels_is_refused(color, model, use):
-    with pytest.raises(dsc.DscError, match="found 1 channels, need 3, as the dictionary has"):
+    with pytest.raises(dsc.DscError, match="found 1 channel, need 3, as the dictionary has"):
         getattr(model, use)(color[..., 0] / 255)
 
 

@@ -193,3 +193,21 @@ def test_store__has_the_means_of_the_whole_image(natural, crop, tmp_path):
     np.testing.assert_array_equal(again["image_mean"], found.image_mean)
     np.testing.assert_allclose(found.image_mean, found.mean(("y", "x")), rtol=1e-4)
     assert again["c"].values[0] == "atom 0 energy"
+
+
+@pytest.mark.parametrize("name", ["features", "orientation"])
+def test_share__of_the_energy_of_all_disks_is_left_whatever_the_tiles(
+    natural, crop, tmp_path, monkeypatch, name
+):
+    side, crop = natural.basis.diameter, crop[:80]
+    windows = np.lib.stride_tricks.sliding_window_view(crop, (side, side)).reshape(-1, side, side)
+    expected = natural.encode(dsc.ArrayPatches(windows, center=True)).share
+    map_image = getattr(natural, name)
+    found = map_image(crop)
+    if name == "features":
+        assert found.attrs["share"] == pytest.approx(expected, rel=1e-4)
+    else:  # with refined angles
+        assert 0.5 * expected < found.attrs["share"] < expected
+    monkeypatch.setattr(machine, "TILE", 64)
+    stored = map_image(crop, out=tmp_path / "a.zarr")
+    assert stored.attrs["share"] == found.attrs["share"]

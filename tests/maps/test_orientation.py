@@ -10,7 +10,7 @@ from dsc.basis import disk_basis
 from dsc.errors import DscError
 from dsc.experiments.oriented import difference, fibres, inside, rings, sinusoid
 from dsc.maps.directions import ROTATIONS, atom_directions
-from dsc.maps.orientation import BINS, fold, histogram, two_peaks
+from dsc.maps.orientation import BINS, CROSSING, fold, histogram, two_peaks
 from dsc.maps.pooling import Pool
 from dsc.tiling import machine
 
@@ -209,3 +209,18 @@ def test_orientation__of_nothing_is_zero(lines):
     assert (found["energy"] == 0).all()
     assert (found["coherence"] == 0).all()
     assert np.isfinite(found["angle"]).all()
+
+
+def test_crossing__is_where_the_second_orientation_is_strong(crossed, image):
+    rng = np.random.default_rng(1)
+    at, away = [], []
+    for seed in range(10, 14):
+        drawn, crossings = fibres(128, 6, seed)
+        maps = dsc.orientation(drawn.image + rng.normal(0, 0.1, drawn.image.shape), crossed)
+        ratio = (maps["energy2"] / maps["energy"]).to_numpy()
+        at += [ratio[one.y, one.x] > CROSSING for one in crossings]
+        away.append(ratio[drawn.judged] > CROSSING)
+    assert np.mean(at) >= 0.9
+    assert np.concatenate(away).mean() < 0.001
+    maps = dsc.orientation(image("camera")[100:180, 200:290], crossed)
+    assert float((maps["energy2"] > CROSSING * maps["energy"]).mean()) < 0.15

@@ -82,7 +82,7 @@ def test_channels__of_one_number_are_learned_from(tmp_path):
     assert again.sha256 == model.sha256
     assert again.encode(patches).mse == pytest.approx(model.mse)
     assert "image/png" in model._repr_html_()
-    with pytest.raises(dsc.DscError, match="found 1 channels, need 3, as the dictionary has"):
+    with pytest.raises(dsc.DscError, match="found 1 channel, need 3, as the dictionary has"):
         model.encode(np.zeros((4, 7, 7)))
 
 

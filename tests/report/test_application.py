@@ -83,8 +83,11 @@ def test_page__leads_with_facts_and_ends_with_the_command(made, name):
 
 
 def test_page__facts_are_those_that_the_command_answered(made):
-    for name, keys in (("reconstruct", ("share", "psnr", "mse")), ("inpaint", ("n_missing",))):
+    keys_of = {"reconstruct": ("share", "psnr", "mse"), "inpaint": ("share", "n_missing")}
+    keys_of |= dict.fromkeys(("orientation", "features"), ("share",))
+    for name, keys in keys_of.items():
         _, facts, answer = made[name]
+        assert next(iter(answer)) == "share"
         assert [facts[key] for key in keys] == [answer[key] for key in keys]
     _, facts, answer = made["denoise"]
     assert [facts[key] for key in ("share", "removed")] == [answer[k] for k in ("share", "removed")]
@@ -142,6 +145,21 @@ def test_page__is_refused_before_any_work(made, page):
     assert result.stderr.count("\n") == 1
     assert not (folder / "other.png").exists()
     assert (folder / "there.html").read_text() == "mine"
+
+
+def test_page__of_ours_is_replaced_only_if_it_is_asked_for(made):
+    page = made["denoise"][0]
+    folder, before = page.parent, page.read_bytes()
+    words = [str(folder / w) if "." in w else w for w in COMMANDS["denoise"]]
+    words[2] = str(folder / "third.png")
+    words += ["--report", str(page)]
+    result = CliRunner().invoke(main, ["denoise", *words])
+    assert result.exit_code == 2
+    assert "exists already: choose another --report, or give --overwrite" in result.stderr
+    assert page.read_bytes() == before
+    assert not (folder / "third.png").exists()
+    assert CliRunner().invoke(main, ["denoise", *words, "--overwrite"]).exit_code == 0
+    assert page.read_bytes() != before
 
 
 # --- views --------------------------------------------------------------------------------------

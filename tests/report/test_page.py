@@ -137,3 +137,18 @@ def test_page__plots_are_readable_in_light_and_dark(browser, pages, kind):
                 assert paper < 60 if scheme == "dark" else paper > 200
                 ink = label.max() if scheme == "dark" else label.min()
                 assert abs(ink - paper) > 130
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
+def test_demo__what_is_compared_stands_side_by_side(browser, pages, width):
+    with opened(browser, pages["demo"], width, "light") as (tab, _, _):
+        tops = tab.evaluate(
+            "[...document.querySelectorAll('.first-wide figure')]"
+            ".map(figure => figure.getBoundingClientRect().top)"
+        )
+        lines = tab.evaluate(
+            "[...document.querySelectorAll('.first-wide figcaption [data-name]')]"
+            ".map(value => value.getClientRects().length)"
+        )
+    assert tops[0] <= tops[1] == tops[2] < tops[3] == tops[4]
+    assert set(lines) == {1}  # no value is broken

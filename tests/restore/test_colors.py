@@ -148,7 +148,7 @@ def test_model__its_channels_are_found_in_their_order(noisy, true, model):
 def test_model__of_another_number_of_channels_is_refused(noisy, true, model, tmp_path, restore):
     how = {"model": model, "out": tmp_path / "a.zarr"}
     mask = {"mask": np.eye(72, 80)} if restore is inpaint else {}
-    with pytest.raises(DscError, match="found 1 colors, need the 3 channels of the model: say"):
+    with pytest.raises(DscError, match="found 1 color, need the 3 channels of the model: say"):
         restore(noisy[..., 0], **mask, **how)
     two = dsc.learn(
         true.astype(np.uint8), 4, 2, diameter=7, center=True, channel="0,2", n_iterations=1

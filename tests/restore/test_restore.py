@@ -10,9 +10,10 @@ from skimage import data
 
 import dsc
 from dsc import DscError, denoise, inpaint
-from dsc.restore import denoise_image, estimate_noise, inpainting, pixels
+from dsc.restore import denoise_image, estimate_noise, inpaint_image, inpainting, pixels
 from dsc.restore.pixels import Scale
-from dsc.tiling import CHANNELS, Output, machine
+from dsc.tiling import Output, machine
+from dsc.tiling.opening import CHANNELS
 
 FAST = {"diameter": 7, "n_atoms": 8, "n_iterations": 4}
 SIGMA = 25
@@ -165,7 +166,11 @@ def test_inpaint__does_not_look_at_missing_pixels(crop, holes, filled):
 
 
 def test_inpaint__without_missing_pixels_and_of_a_constant(crop):
-    assert (inpaint(crop, np.zeros_like(crop)) == crop).all()
+    events = []
+    assert (inpaint(crop, np.zeros_like(crop), progress=events.append) == crop).all()
+    assert any("found no missing pixel" in event.line() for event in events)
+    with pytest.raises(DscError, match="found no missing pixel: say which ones with a mask"):
+        inpaint(crop)
     holes = np.eye(30, dtype=bool)
     assert (inpaint(np.full((30, 30), 9, np.uint8), holes) == 9).all()
 
@@ -251,6 +256,30 @@ def test_large__holes_beside_the_border_and_wide_ones_are_filled_as_in_the_whole
     monkeypatch.setattr(inpainting, "TILE", 64)
     large(windows=1, across=1000)
     assert (inpaint(crop, holes, **FAST) == whole).all()
+
+
+def test_share__left_of_known_pixels_beside_holes_is_the_same_in_tiles(
+    crop, large, tile, tmp_path, monkeypatch
+):
+    holes = np.zeros((80, 90), bool)
+    holes[10:14, 60:66] = holes[63, 5:50] = holes[30:50, 63] = True
+    image = np.dstack([crop, crop[::-1], np.full_like(crop, 7)])
+
+    def share():
+        return inpaint_image(image, holes, None, Output(), {"colors": "each", **FAST}).facts[
+            "share"
+        ]
+
+    whole = share()
+    assert 0 < whole < 0.2
+    tile(64)
+    assert share() == whole
+    monkeypatch.setattr(inpainting, "TILE", 64)
+    large(windows=1, across=1000)
+    assert share() == pytest.approx(whole, rel=1e-12)
+    out = Output(tmp_path / "a.zarr")
+    stored = inpaint_image(image, holes, None, out, {"colors": "each", **FAST})
+    assert stored.facts["share"] == pytest.approx(whole, rel=1e-12)
 
 
 def test_image__may_be_an_xarray_and_a_mask_one_of_numbers(crop, holes, filled):

@@ -288,7 +288,7 @@ def test_store__has_the_size_of_the_pixels_that_were_read(grey, tmp_path, versio
     about = {"multiscales": [scales]}
     group.attrs.update({"ome": about} if version > 0.4 else about)
     for level in (0, 1):
-        image = as_image(tmp_path / "in.zarr", pick=Pick(level=level))
+        image = as_image(tmp_path / "in.zarr", wanted=Pick(level=level))
         map_tiles(image, JOB, Output(tmp_path / f"{level}.zarr"))
         found = json.loads((tmp_path / f"{level}.zarr/zarr.json").read_text())["attributes"]["ome"]
         scales = found["multiscales"][0]
