@@ -6,8 +6,19 @@ import numpy as np
 import pytest
 
 from dsc.experiments import texture_augmentation as room
-from dsc.experiments.texture_augmentation import QUICK, SIDE, WAYS, Way, learn_atoms, pixels_of
+from dsc.experiments.texture_augmentation import (
+    AGAINST,
+    LIKE,
+    QUICK,
+    SIDE,
+    WAYS,
+    Way,
+    learn_atoms,
+    pixels_of,
+)
+from dsc.experiments.texture_suites import UPRIGHT, Halves, resampled
 from dsc.images import open_images
+from dsc.texture import read_inputs
 
 GREY = np.random.default_rng(0).random((40, 44)).astype(np.float32)
 
@@ -53,3 +64,14 @@ def test_atoms__have_norm_one_and_code_their_own_patches(way):
     counts = room._counts(way, atoms, open_images([one for some in classes for one in some]), QUICK)
     windows = ((40 - SIDE) // QUICK.stride + 1) ** 2
     assert counts.sum(axis=(1, 2)).tolist() == [windows] * 4
+
+
+def test_seen__images_turn_as_patches_do_and_the_other_way(monkeypatch):
+    monkeypatch.setattr(room, "ANGLES", (90.0,))
+    plain = resampled(GREY.astype(np.float64), 0.0, 1.0)
+    data = read_inputs([GREY], ["a"])
+    found = {view: images[0].whole() for view, images in room._seen(Halves("", data, data))}
+    np.testing.assert_array_equal(found[UPRIGHT], GREY)
+    # as `test_patches__a_quarter_turn_is_exact_either_way` has it for patches
+    np.testing.assert_allclose(found[LIKE], np.rot90(plain, 1), atol=1e-5)
+    np.testing.assert_allclose(found[AGAINST], np.rot90(plain, -1), atol=1e-5)
