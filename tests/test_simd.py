@@ -298,3 +298,13 @@ def test_reaches__equal_is_enough_and_nan_never_is():
 def test_lowest_bit__of_any_place():
     compiled = njit(lambda bits: simd.lowest_bit(bits))
     assert [compiled(bits) for bits in (1, 12, 1 << 31, 3 << 40)] == [0, 2, 31, 40]
+
+
+@pytest.mark.parametrize("n", [0, 1, 16, 1000])
+def test_aligned_zeros__begin_where_a_cache_line_does(n):
+    found = [simd.aligned_zeros(n) for _ in range(20)]
+    for one in found:
+        assert one.ctypes.data % simd.LINE == 0
+        assert (one.shape, one.dtype) == ((n,), F32)
+        assert not one.any()
+        one[:] = 1  # is its own

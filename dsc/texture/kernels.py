@@ -26,6 +26,7 @@ from dsc.simd import (
     LANES,
     absolute,
     add,
+    aligned_zeros,
     fma,
     fnma,
     largest,
@@ -36,6 +37,7 @@ from dsc.simd import (
     maximum,
     mul,
     reaches,
+    splat16,
     square_root,
     store,
     sub,
@@ -94,14 +96,16 @@ def best_atoms(
     n_pairs = (n_atoms + 1) // 2
     stride = parts.size // n_pairs
     size = strong.size * 2 * BLOCK
-    columns = np.zeros(-(-n_coords // LANES) * LANES * BLOCK, np.float32)
+    angles = aligned_zeros(strong_table.size)
+    angles[:] = strong_table
+    columns = aligned_zeros(-(-n_coords // LANES) * LANES * BLOCK)
     patches = np.zeros((BLOCK, -(-n_coords // LANES) * LANES), np.float32)
     details = np.zeros((BLOCK, atoms.shape[1]), np.float32)
-    outlines = np.zeros((stride // 2 + 1) * BLOCK, np.float32)
-    outline_waves = np.zeros(2 * size + 2 * BLOCK, np.float32)
-    waves = np.zeros(radials.size * 2 * LANES, np.float32)
-    energy = np.zeros(BLOCK, np.float32)
-    best = np.zeros(BLOCK, np.float32)
+    outlines = aligned_zeros((stride // 2 + 1) * BLOCK)
+    outline_waves = aligned_zeros(2 * size + 2 * BLOCK)
+    waves = aligned_zeros(radials.size * 2 * LANES)
+    energy = aligned_zeros(BLOCK)
+    best = aligned_zeros(BLOCK)
     best_atom = np.zeros(BLOCK, np.int64)
     visits = np.arange(n_pairs)
     outlined = evaluated = 0
@@ -130,8 +134,10 @@ def best_atoms(
                     break
                 outlined += 1
                 w = i // BLOCK * size + lane
-                score = outline_score(outline_waves, w, strong_table, strong_even, strong.size)
-                if score + outline_waves[2 * size + i] < best[lane]:
+                extra = outline_waves[2 * size + i]
+                if not outline_reaches(
+                    outline_waves, w, extra, best[lane], angles, strong_even, strong.size
+                ):
                     continue
                 evaluated += 1
                 score = pair_score(
@@ -233,35 +239,49 @@ def outline_pair(patches, parts, d, strong, best, waves):
 
 
 @_inline
-def outline_score(waves, w, table, n_even, n_frequencies):
-    """The largest score of the outlines at `w`, as `scores` of the pursuit in another order."""
+def outline_reaches(waves, w, extra, least, table, n_even, n_frequencies):
+    """Whether a score of the outlines at `w` and `extra` reach `least`, at any angle.
+
+    As `scores` of the pursuit in another order; `table` has an even number of rounds, of which two
+    go side by side.
+    """
     top = zeros16()
     n_odd = n_frequencies - n_even
-    for begin in range(0, table.size, n_frequencies * 2 * ANGLES):
+    span = n_frequencies * 2 * ANGLES
+    for begin in range(0, table.size, 2 * span):
         e, c = w, begin
         o, k = w + n_even * 2 * BLOCK, begin + n_even * 2 * ANGLES
         ce, se, co, so = zeros16(), zeros16(), zeros16(), zeros16()
+        de, ue, do, uo = zeros16(), zeros16(), zeros16(), zeros16()
         for _ in range(min(n_even, n_odd)):  # even and odd ones at once: shorter chains
-            ce = fma(load_one16(waves, e), load16(table, c), ce)
-            se = fma(load_one16(waves, e + BLOCK), load16(table, c + ANGLES), se)
-            co = fma(load_one16(waves, o), load16(table, k), co)
-            so = fma(load_one16(waves, o + BLOCK), load16(table, k + ANGLES), so)
+            a, b = load_one16(waves, e), load_one16(waves, e + BLOCK)
+            ce, de = fma(a, load16(table, c), ce), fma(a, load16(table, c + span), de)
+            c += ANGLES
+            se, ue = fma(b, load16(table, c), se), fma(b, load16(table, c + span), ue)
+            a, b = load_one16(waves, o), load_one16(waves, o + BLOCK)
+            co, do = fma(a, load16(table, k), co), fma(a, load16(table, k + span), do)
+            k += ANGLES
+            so, uo = fma(b, load16(table, k), so), fma(b, load16(table, k + span), uo)
             e += 2 * BLOCK
-            c += 2 * ANGLES
+            c += ANGLES
             o += 2 * BLOCK
-            k += 2 * ANGLES
+            k += ANGLES
         for _ in range(n_odd, n_even):
-            ce = fma(load_one16(waves, e), load16(table, c), ce)
-            se = fma(load_one16(waves, e + BLOCK), load16(table, c + ANGLES), se)
+            a, b = load_one16(waves, e), load_one16(waves, e + BLOCK)
+            ce, de = fma(a, load16(table, c), ce), fma(a, load16(table, c + span), de)
+            c += ANGLES
+            se, ue = fma(b, load16(table, c), se), fma(b, load16(table, c + span), ue)
             e += 2 * BLOCK
-            c += 2 * ANGLES
+            c += ANGLES
         for _ in range(n_even, n_odd):
-            co = fma(load_one16(waves, o), load16(table, k), co)
-            so = fma(load_one16(waves, o + BLOCK), load16(table, k + ANGLES), so)
+            a, b = load_one16(waves, o), load_one16(waves, o + BLOCK)
+            co, do = fma(a, load16(table, k), co), fma(a, load16(table, k + span), do)
+            k += ANGLES
+            so, uo = fma(b, load16(table, k), so), fma(b, load16(table, k + span), uo)
             o += 2 * BLOCK
-            k += 2 * ANGLES
-        top = maximum(top, best_sums(ce, se, co, so))
-    return largest(top)
+            k += ANGLES
+        top = maximum(top, maximum(best_sums(ce, se, co, so), best_sums(de, ue, do, uo)))
+    return reaches(add(top, splat16(extra)), splat16(least)) != 0
 
 
 @_inline

@@ -33,7 +33,7 @@ class Outline(NamedTuple):
     left out, then the components, of two atoms side by side. slack: rounding of a bound, relative
     to the norm of the patch. strong (strong frequency) `kept` of frequency 0 and of those that have
     any, strong_even how many of them count as even, strong_table their part of the `table` of a
-    `Search`.
+    `Search`, its last round twice if their number is odd.
     """
 
     mixes: Floats
@@ -77,6 +77,8 @@ def outline_of(atoms: Floats, basis: SteerableBasis, search: Search) -> Outline:
     n_terms = int(np.diff(basis.start).max()) + LANES
     strong = np.union1d([0], np.flatnonzero(kept))
     waves = search.table.reshape(search.n_rounds, len(frequencies), -1)
+    if search.n_rounds % 2:
+        waves = np.concatenate([waves, waves[-1:]])
     return Outline(
         mixes=np.concatenate(weights).astype(np.float32),
         kept=kept,
