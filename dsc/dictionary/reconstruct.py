@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dsc.dictionary import kernels
 from dsc.engine import open_engine
 from dsc.errors import DscError
-from dsc.images import Image, Joined, to_dtype, to_grey
+from dsc.images import Image, Joined, path_of, to_dtype, to_grey
 from dsc.patches import cut_grid
 from dsc.pursuit import Coder
 from dsc.show import Notice, percent
@@ -167,6 +167,7 @@ def rebuild(
 
 def image_to_rebuild(image: Any, reading: dict[str, Any], n_channels: int, pick: Pick) -> Image:
     """An image as a dictionary takes it; by one of one channel each color by itself."""
+    image = path_of(image) or image
     if n_channels > 1 or reading:
         return image_for(image, reading, n_channels, pick)
     if not isinstance(image, Image | str | PathLike):

@@ -13,7 +13,7 @@ from dsc.images.image import (
     scan_inputs,
 )
 from dsc.images.inputs import is_zarr
-from dsc.images.planes import PixelSize, Plane
+from dsc.images.planes import PixelSize, Plane, path_of
 from dsc.images.reading import (
     ALL,
     COLOR_NAMES,

@@ -19,6 +19,7 @@ from dsc.images import (
     Reading,
     join_channels,
     open_images,
+    path_of,
 )
 
 N_COLORS = 3
@@ -66,11 +67,13 @@ ANY = Pick()
 def as_image(image: Any, raw: bool = False, wanted: Pick | None = None) -> Image:
     """One image of a path, a URL, an `Image`, or an array (y, x), taken as it is.
 
+    A Zarr array in a folder is as its path.
+
     A raw array keeps its type, and may have two to four channels, the last of two or four being
     alpha: (y, x, channel); others become grey. Raw planes of three channels are joined as colors.
     An error names what can be wanted, if anything can.
     """
-    pick = wanted or ANY
+    pick, image = wanted or ANY, path_of(image) or image
     if isinstance(image, Image):
         return _unpicked(image, pick)
     if isinstance(image, str | os.PathLike):
@@ -98,6 +101,7 @@ def image_for(
     `reading` is that of the dictionary (channel, level, ranges). Arrays (y, x) or (y, x, channel)
     are taken as they are, but for the ranges. A raw one has the colors that it has, and no ranges.
     """
+    image = path_of(image) or image
     channel = pick.channel or reading.get("channel") or (ALL if n_channels > 1 else None)
     if isinstance(image, Image):  # which was read already
         source = _unpicked(image, pick)

@@ -12,7 +12,17 @@ import dsc
 from dsc.errors import DscError
 from dsc.images import open_images
 from dsc.store import create
-from dsc.tiling import VALUES, Output, Pick, TileJob, as_image, check_size, machine, map_tiles
+from dsc.tiling import (
+    VALUES,
+    Output,
+    Pick,
+    TileJob,
+    as_image,
+    check_size,
+    image_for,
+    machine,
+    map_tiles,
+)
 from dsc.tiling.sums import CELL, cell_sums, merge_cells
 from dsc.tiling.windows import cut_window
 
@@ -109,9 +119,12 @@ def test_store__is_an_ome_zarr_with_the_same_values(grey, tmp_path, tile):
 
 
 def test_image__from_zarr_is_read_by_window(grey, tmp_path):
-    zarr.create_array(tmp_path / "in.zarr", data=grey, chunks=(50, 60))
-    found = map_tiles(as_image(tmp_path / "in.zarr"), replace(JOB, tile=64))
-    assert (found.values == map_tiles(as_image(grey), JOB).values).all()
+    array = zarr.create_array(tmp_path / "in.zarr", data=grey, chunks=(50, 60))
+    expected = map_tiles(as_image(grey), JOB).values
+    for given in (tmp_path / "in.zarr", array):
+        for image in (as_image(given), as_image(given, raw=True), image_for(given, {})):
+            assert not image.in_memory
+            assert (map_tiles(image, replace(JOB, tile=64)).values == expected).all()
 
 
 def test_cluster__gives_the_same_bits(grey, tmp_path):
