@@ -235,7 +235,7 @@ def _findings(error: dict[str, Any]) -> tuple[Finding, ...]:
     other = {name: 1 - found[AGAINST]["classes"] for name, found in error.items()}
     names = WAYS[0].name, EIGHT
     ours, eight = ([100 * one[name] for one in (accuracy, other)] for name in names)
-    turned = Finding.added(
+    one_way = Finding.added(
         "eight angles that all turn one way fail on images that turn the other way",
         "rotated images, histograms of classes: by the eight angles of the paper "
         f"{eight[0]:.1f} % are right where images turn as patches did, {eight[1]:.1f} % where they "
@@ -243,13 +243,13 @@ def _findings(error: dict[str, Any]) -> tuple[Finding, ...]:
         eight[0] - eight[1] > 2 * abs(ours[0] - ours[1]),
     )
     if CUT not in accuracy:  # without SPAMS
-        return (turned,)
+        return (one_way,)
     lost = accuracy[SQUARES] - accuracy[CUT]
     plain = accuracy[WAYS[0].name]
     others = {name: plain - accuracy[name] for way in WAYS[1:-4] if (name := way.name) in accuracy}
     worst = max(others, key=lambda name: others[name])
     return (
-        turned,
+        one_way,
         Finding.added(
             "augmentation fails, too, where patches are rotated after they were cut out as "
             "squares, with empty corners; nothing else costs as much if images turn as patches do",

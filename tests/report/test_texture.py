@@ -321,7 +321,9 @@ def test_page__what_is_computed_is_right(opened, report):
         "confusion": {f"{confusion.trace():,}"},
         "label_names": {str(len(names))},
         "config.histogram": {"classes and atoms"},
-        "config.classifier": {"the class of the training image with the nearest histogram"},
+        "config.classifier": {
+            "the class whose three nearest training images have the nearest histograms on average"
+        },
         "seconds.total": {"30.6"},
         "accuracy_by_angle": {"50 %", "100 %"},
     }

@@ -153,7 +153,7 @@ def test_open__other_kinds_are_refused(finished):
 
 
 def test_open__says_what_else_is_there(tmp_path):
-    with pytest.raises(DscError, match=r"nothing is there; check the path"):
+    with pytest.raises(DscError, match=r"nothing is there: check the path"):
         open_store(tmp_path / "absent")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("a")
