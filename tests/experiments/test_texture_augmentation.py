@@ -8,7 +8,9 @@ import pytest
 from dsc.experiments import texture_augmentation as room
 from dsc.experiments.texture_augmentation import (
     AGAINST,
+    BLACK,
     LIKE,
+    MEAN,
     QUICK,
     SIDE,
     WAYS,
@@ -29,9 +31,9 @@ def patches(way, angle, monkeypatch):
     return room.rotated_patches(way, [GREY], 5, np.random.default_rng(3))
 
 
-@pytest.mark.parametrize("is_cut", [False, True])
-def test_patches__not_rotated_are_windows_of_the_image(is_cut, monkeypatch):
-    found = patches(Way("some", is_cut=is_cut), 0.0, monkeypatch)
+@pytest.mark.parametrize("cut", ["", BLACK, MEAN])
+def test_patches__not_rotated_are_windows_of_the_image(cut, monkeypatch):
+    found = patches(Way("some", cut=cut), 0.0, monkeypatch)
     windows = np.lib.stride_tricks.sliding_window_view(GREY, (SIDE, SIDE)).reshape(-1, SIDE, SIDE)
     for one in found:
         assert np.abs(windows - one).max(axis=(1, 2)).min() < 1e-5
@@ -39,14 +41,17 @@ def test_patches__not_rotated_are_windows_of_the_image(is_cut, monkeypatch):
 
 def test_patches__a_quarter_turn_is_exact_either_way(monkeypatch):
     plain = patches(Way("some"), 0.0, monkeypatch)
-    for is_cut in (False, True):
-        found = patches(Way("some", is_cut=is_cut), 90.0, monkeypatch)
+    for cut in ("", BLACK, MEAN):
+        found = patches(Way("some", cut=cut), 90.0, monkeypatch)
         np.testing.assert_allclose(found, np.rot90(plain, 1, (1, 2)), atol=1e-5)
 
 
-def test_patches__rotated_when_cut_out_have_empty_corners(monkeypatch):
-    cut = patches(Way("some", is_cut=True), 45.0, monkeypatch)
+def test_patches__rotated_when_cut_out_have_corners_of_what_comes_in(monkeypatch):
+    cut = patches(Way("some", cut=BLACK), 45.0, monkeypatch)
     assert not cut[:, [0, 0, -1, -1], [0, -1, 0, -1]].any()
+    corners = patches(Way("some", cut=MEAN), 45.0, monkeypatch)[:, [0, 0, -1, -1], [0, -1, 0, -1]]
+    means = patches(Way("some", cut=MEAN), 0.0, monkeypatch).mean((1, 2))
+    np.testing.assert_allclose(corners, np.tile(means, (4, 1)).T, rtol=1e-5)
     inside = patches(Way("some"), 45.0, monkeypatch)
     assert inside[:, [0, 0, -1, -1], [0, -1, 0, -1]].all()
 
