@@ -285,8 +285,8 @@ EXPERIMENT = Experiment(
     title="What augmentation depends on",
     paper="0.5635 of the rotated test images with augmented dictionaries",
     ours="0.83 are right, by the paper's eight angles 0.84, but 0.37 of images that turn the other "
-    "way; patches that are rotated after they were cut out, with black corners, take it to 0.31 and "
-    "below; SPAMS, its mode 1 and squares cost 0.02 at most",
+    "way; patches that are rotated after they were cut out, where black comes in, take it to 0.31 "
+    "and below; SPAMS, its mode 1 and squares cost 0.02 at most",
     needs="Outex_TC_00010 in DSC_DATA (else squares of free photographs); SPAMS for its rows",
     duration="about 5 minutes alone",
     run=run,
