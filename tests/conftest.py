@@ -20,7 +20,7 @@ _cache = tempfile.TemporaryDirectory(prefix="dsc-cache-")
 os.environ["DSC_CACHE_DIR"] = _cache.name
 atexit.register(_cache.cleanup)
 
-settings.register_profile("dsc", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("dsc", deadline=None, derandomize=True, max_examples=24)
 settings.load_profile("dsc")
 
 

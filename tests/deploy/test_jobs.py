@@ -305,6 +305,7 @@ def test_slurm_job__listens_where_its_user_says(settings, given, wanted):
     assert settings(**given).get("DSC_HOST") == wanted
 
 
+@pytest.mark.soak
 def test_slurm_job__of_many_nodes_keeps_to_the_network_that_is_named(
     made, job, slurm, small_words, tmp_path
 ):

@@ -76,7 +76,7 @@ words = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     stream=st.lists(words, max_size=40).map(b"".join),
     full=st.booleans(),
@@ -119,7 +119,7 @@ def test_runs__of_4_bits_are_left_to_pillow(tmp_path):
     assert same_as_pillow(bmp(stream, 6, 3, COLORS[:64], compression=2, bits=4))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     data=st.binary(max_size=60),
     begin=st.integers(0, 70),

@@ -256,7 +256,7 @@ def test_pages__of_a_gif_are_decoded_once_in_order_and_right_in_any(tmp_path):
 # --- anything at all
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     suffix=st.sampled_from(SUFFIXES),
     head=st.sampled_from(
@@ -272,7 +272,7 @@ def test_any_bytes__are_an_image_or_refused(suffix, head, body):
         _read_or_refuse(path)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     suffix=st.sampled_from([".png", ".tif", ".gif", ".bmp", ".jpg", ".npy"]),
     place=st.floats(0, 1, exclude_max=True),

@@ -365,7 +365,7 @@ def test_broken__tables_and_tiles(tmp_path, monkeypatch, change, whole):
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(place=st.integers(0, 399), value=st.integers(0, 255), kind=st.sampled_from(sorted(KINDS)))
 def test_broken__any_byte_of_a_header(tmp_path, by_window, monkeypatch, place, value, kind):

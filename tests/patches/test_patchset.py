@@ -105,7 +105,7 @@ def test_pixels__the_smallest_variation_counts(tmp_path):
     np.testing.assert_allclose(np.linalg.norm(patches.pixels(0, 1)), 1, rtol=1e-6)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_read__same_bits_lazy_or_stored_in_any_span_of_any_part(sets, data):
     basis = sets[1].basis

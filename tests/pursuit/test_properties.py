@@ -31,7 +31,7 @@ def problems(draw, bases=tuple(BASES), n_angles=ANY_GRID, sparsity=FEW_SLOTS):
 
 
 @given(problem=problems(bases=("disk", "annular", "disk low")), turns=st.integers(-100, 100))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_encode__turning_a_patch_turns_its_code(problem, turns):
     coords, atoms, basis, sparsity, n_angles = problem
     codes = dsc.encode(*problem)
@@ -151,7 +151,7 @@ def test_encode__gives_the_stored_types(natural_coords):
 
 @pytest.mark.parametrize("name", BASES)
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_encode__never_gives_a_nan(name, data):
     basis = BASES[name]
     values = st.floats(-(2.0**46), 2.0**46, width=32) | st.floats(-1, 1, width=32) | st.just(0.0)

@@ -270,7 +270,7 @@ VALUES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_crafted__any_attribute_may_be_anything(made, tmp_path_factory, data):
     kind = data.draw(st.sampled_from(["patches", "model", "texture", "checkpoint"]))
