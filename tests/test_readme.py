@@ -57,7 +57,7 @@ def test_readme__commands_are_understood(line):
             words = [word for word in words if not word.endswith(".toml")] + ["PATCHES"]
         command.make_context(words[0], words[1:])
     else:  # mentioned in the text, maybe in part
-        known = {name for param in command.params for name in param.opts}
+        known = {n for param in command.params for n in (*param.opts, *param.secondary_opts)}
         assert {word.split("=")[0] for word in words if word.startswith("-")} <= known | {"--help"}
 
 
