@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import click
 import psutil
@@ -36,20 +36,16 @@ kill -- "-$(cat submitted.pid)"
 """
 
 
-@pytest.fixture
-def job(environment, deploy, tmp_path):
-    """job(script, *words, **variables): a script, started in an empty folder."""
-    (tmp_path / "cluster").mkdir()
+@contextmanager
+def processes(folder):
+    """start(words, variables) of processes in a folder, which are ended with the block."""
     started = []
 
-    def start(script, *words, **variables):
+    def start(words, variables):
+        pipe = subprocess.PIPE
+        words = list(map(str, words))
         process = subprocess.Popen(
-            [deploy / script, *map(str, words)],
-            cwd=tmp_path,
-            env={**environment, "DSC_CLUSTER_DIR": str(tmp_path / "cluster"), **variables},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            words, cwd=folder, env=variables, stdout=pipe, stderr=pipe, text=True
         )
         started.append(process)
         return process
@@ -58,6 +54,15 @@ def job(environment, deploy, tmp_path):
     for process in started:
         process.terminate()
         process.communicate(timeout=60)
+
+
+@pytest.fixture
+def job(environment, deploy, tmp_path):
+    """job(script, *words, **variables): a script, started in an empty folder."""
+    (tmp_path / "cluster").mkdir()
+    cluster = {**environment, "DSC_CLUSTER_DIR": str(tmp_path / "cluster")}
+    with processes(tmp_path) as start:
+        yield lambda script, *words, **more: start([deploy / script, *words], {**cluster, **more})
 
 
 def related(folder):
@@ -351,24 +356,10 @@ def jobqueue(deploy, slurm, environment, tmp_path):
         (tmp_path / "bin" / name).chmod(stat.S_IRWXU)
     config = tmp_path / "config"
     subprocess.run([deploy / "config.sh", config], check=True, capture_output=True)
-    started = []
-
-    def start(*words):
-        process = subprocess.Popen(
-            [sys.executable, deploy / "slurm/jobqueue.py", "--jobs", "1", *map(str, words)],
-            env={**environment, **variables, "DASK_CONFIG": str(config)},
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.terminate()
-        process.communicate(timeout=60)
+    program = [sys.executable, deploy / "slurm/jobqueue.py", "--jobs", "1"]
+    variables = {**environment, **variables, "DASK_CONFIG": str(config)}
+    with processes(tmp_path) as start:
+        yield lambda *words: start([*program, *words], variables)
 
 
 def test_jobqueue__learns_on_jobs_that_sbatch_starts(made, jobqueue, small_words, tmp_path):
